@@ -1,0 +1,171 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+
+	"tidemark/offsetmap"
+)
+
+// Partition names a source partition.
+type Partition struct {
+	Topic     string
+	Partition int32
+}
+
+// Damage is a record that could not be used, kept so that it is shown and never passed over in silence.
+type Damage struct {
+	Key    string
+	Offset int64 // in the ledger partition
+	Err    error
+}
+
+// Contents is what a ledger partition says once it was read to its end.
+type Contents struct {
+	Meta    *Meta
+	Claim   *Claim
+	Heads   map[Partition]Head
+	Damaged map[Partition][]Damage // heads and blocks that cannot be used
+	Other   []Damage               // unusable records that belong to no partition
+	blocks  map[Partition]map[blockID][]byte
+}
+
+type blockID struct{ incarnation, number uint32 }
+
+// NewContents gives an empty view; feed it with Apply in log order.
+func NewContents() *Contents {
+	return &Contents{
+		Heads:   map[Partition]Head{},
+		Damaged: map[Partition][]Damage{},
+		blocks:  map[Partition]map[blockID][]byte{},
+	}
+}
+
+// Apply takes one record in log order. Damage is remembered, not returned; the one error is LG2's unknown version,
+// after which the partition must not be owned by this build.
+func (c *Contents) Apply(offset int64, key, value []byte) error {
+	k, err := ParseKey(key)
+	if err != nil {
+		c.Other = append(c.Other, Damage{Key: string(key), Offset: offset, Err: err})
+		return nil
+	}
+	p := Partition{k.Topic, k.Partition}
+	if value == nil {
+		c.delete(k, p)
+		return nil
+	}
+	switch k.Kind {
+	case KindMeta:
+		var m Meta
+		if m, err = DecodeMeta(value); err == nil {
+			c.Meta = &m
+		}
+	case KindClaim:
+		var cl Claim
+		if cl, err = DecodeClaim(value); err == nil {
+			c.Claim = &cl
+		}
+	case KindHead:
+		var h Head
+		if h, err = DecodeHead(k, value); err == nil {
+			c.Heads[p] = h
+			c.healed(p, k)
+		}
+	case KindBlock:
+		var data []byte
+		if data, err = DecodeBlock(value); err == nil {
+			if c.blocks[p] == nil {
+				c.blocks[p] = map[blockID][]byte{}
+			}
+			c.blocks[p][blockID{k.Incarnation, k.Block}] = append([]byte(nil), data...)
+			c.healed(p, k)
+		}
+	}
+	if errors.Is(err, ErrVersion) {
+		return fmt.Errorf("ledger record %s at offset %d: %w; run the build that wrote it or a newer one", k, offset, err)
+	}
+	if err != nil {
+		c.damage(k, p, offset, err)
+	}
+	return nil
+}
+
+// damage remembers a record that cannot be used. A damaged head also hides the older head of its partition: the older
+// one would be below what was mirrored since and could only be trusted after looking at the target anyway.
+func (c *Contents) damage(k Key, p Partition, offset int64, err error) {
+	d := Damage{Key: k.String(), Offset: offset, Err: err}
+	if k.Kind == KindHead || k.Kind == KindBlock {
+		if k.Kind == KindHead {
+			delete(c.Heads, p)
+		}
+		c.Damaged[p] = append(c.Damaged[p], d)
+		return
+	}
+	c.Other = append(c.Other, d)
+}
+
+// healed forgets damage of a key that a later record replaced.
+func (c *Contents) healed(p Partition, k Key) {
+	kept := c.Damaged[p][:0]
+	for _, d := range c.Damaged[p] {
+		if d.Key != k.String() {
+			kept = append(kept, d)
+		}
+	}
+	if len(kept) == 0 {
+		delete(c.Damaged, p)
+		return
+	}
+	c.Damaged[p] = kept
+}
+
+func (c *Contents) delete(k Key, p Partition) {
+	switch k.Kind {
+	case KindMeta:
+		c.Meta = nil
+	case KindClaim:
+		c.Claim = nil
+	case KindHead:
+		delete(c.Heads, p)
+		c.healed(p, k)
+	case KindBlock:
+		delete(c.blocks[p], blockID{k.Incarnation, k.Block})
+		c.healed(p, k)
+	}
+}
+
+// HeadDamaged says whether the newest head record of a partition could not be used.
+func (c *Contents) HeadDamaged(p Partition) (Damage, bool) {
+	want := Key{Kind: KindHead, Topic: p.Topic, Partition: p.Partition}.String()
+	for _, d := range c.Damaged[p] {
+		if d.Key == want {
+			return d, true
+		}
+	}
+	return Damage{}, false
+}
+
+// Map rebuilds the offset map of a partition from its head and blocks. A missing or damaged block makes answers in its
+// stretch bounded (offsetmap.Load). The error says that the head's own part cannot be decoded.
+func (c *Contents) Map(p Partition) (*offsetmap.Map, error) {
+	h, ok := c.Heads[p]
+	if !ok {
+		return nil, fmt.Errorf("no head of %s-%d in the ledger", p.Topic, p.Partition)
+	}
+	// The incarnation is inside the tail, so the tail is decoded first without blocks to learn which blocks are its.
+	bare, err := offsetmap.Load(h.Map, nil)
+	if err != nil {
+		return nil, fmt.Errorf("head of %s-%d: %w", p.Topic, p.Partition, err)
+	}
+	var blocks []offsetmap.Block
+	for id, data := range c.blocks[p] {
+		if id.incarnation == bare.Origin().Incarnation {
+			blocks = append(blocks, offsetmap.Block{Number: id.number, Data: data})
+		}
+	}
+	m, err := offsetmap.Load(h.Map, blocks)
+	if err != nil {
+		return nil, fmt.Errorf("offset map of %s-%d: %w", p.Topic, p.Partition, err)
+	}
+	return m, nil
+}

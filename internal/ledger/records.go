@@ -1,0 +1,205 @@
+package ledger
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Meta is the layout of the ledger. It is written once by whoever creates the topic; an owner whose configuration
+// differs must not start, because the same partition would then belong to two lanes.
+type Meta struct {
+	Lanes         int32  // partitions of the ledger topic
+	Hash          string // how partitions are spread over lanes; HashName for this build
+	SourceCluster string // cluster id of the source when the ledger was created
+	TargetCluster string
+}
+
+// HashName is the spread that LaneOf computes.
+const HashName = "murmur2(topic-partition)"
+
+// Claim is a lane's durable statement that from its position in the ledger on, the producer writes the lane's
+// partitions.
+type Claim struct {
+	ProducerID      int64
+	Epoch           int16  // as returned by InitProducerID, or by the last own fence when Released
+	TransactionalID string // the identity the producer id belongs to
+	Owner           string // host, process and start time, for people
+	Released        bool   // written last by an owner that had nothing unacknowledged; true only if the next InitProducerID returns Epoch+1
+	At              time.Time
+}
+
+// State of a partition as its owner last wrote it.
+type State uint8
+
+// The states of a head.
+const (
+	Running State = iota
+	Stopped
+)
+
+// Head is where one partition stands. Everything below the anchor is on the target and in the offset map.
+type Head struct {
+	Topic       string // source topic
+	Partition   int32
+	RemoteTopic string
+	State       State
+	Reason      string // why it is stopped, in words for people; empty while running
+	ProducerID  int64
+	Epoch       int16  // epoch in which the next batch would have been written
+	Sequence    int32  // sequence that the next batch would have had
+	Map         []byte // offsetmap tail: origin, through, target end, epochs, open runs
+	SourceEnd   int64  // source's high watermark when last seen, so that lag is known with the source gone; -1 unknown
+	At          time.Time
+}
+
+// Kind of a ledger record, from its key.
+type Kind uint8
+
+// The kinds of keys.
+const (
+	KindMeta Kind = iota + 1
+	KindClaim
+	KindHead
+	KindBlock
+)
+
+// Key names one ledger record.
+type Key struct {
+	Kind        Kind
+	Topic       string
+	Partition   int32
+	Incarnation uint32
+	Block       uint32
+}
+
+// String is the key as stored.
+func (k Key) String() string {
+	switch k.Kind {
+	case KindMeta:
+		return "meta"
+	case KindClaim:
+		return "claim"
+	case KindHead:
+		return fmt.Sprintf("head/%d/%s", k.Partition, k.Topic)
+	case KindBlock:
+		return fmt.Sprintf("block/%d/%d/%d/%s", k.Partition, k.Incarnation, k.Block, k.Topic)
+	}
+	return fmt.Sprintf("unknown kind %d", k.Kind)
+}
+
+// ParseKey is the inverse of String.
+func ParseKey(key []byte) (Key, error) {
+	s := string(key)
+	switch s {
+	case "meta":
+		return Key{Kind: KindMeta}, nil
+	case "claim":
+		return Key{Kind: KindClaim}, nil
+	}
+	part := strings.Split(s, "/")
+	num := func(i, bits int) uint64 {
+		if i >= len(part) {
+			return 0
+		}
+		v, err := strconv.ParseUint(part[i], 10, bits)
+		if err != nil {
+			part = nil
+		}
+		return v
+	}
+	var k Key
+	switch {
+	case len(part) == 3 && part[0] == "head":
+		k = Key{Kind: KindHead, Topic: part[2], Partition: int32(num(1, 31))}
+	case len(part) == 5 && part[0] == "block":
+		k = Key{Kind: KindBlock, Topic: part[4], Partition: int32(num(1, 31)), Incarnation: uint32(num(2, 32)), Block: uint32(num(3, 32))}
+	default:
+		part = nil
+	}
+	if part == nil || k.Topic == "" {
+		return Key{}, fmt.Errorf("%w: key %q is none of the ledger's", ErrDamaged, s)
+	}
+	return k, nil
+}
+
+// Encode gives the value of the meta record.
+func (m Meta) Encode() []byte {
+	var w writer
+	w.int(int64(m.Lanes))
+	w.str(m.Hash)
+	w.str(m.SourceCluster)
+	w.str(m.TargetCluster)
+	return seal(w.b)
+}
+
+// DecodeMeta reads a meta value.
+func DecodeMeta(value []byte) (Meta, error) {
+	body, err := open(value)
+	if err != nil {
+		return Meta{}, err
+	}
+	r := reader{b: body}
+	m := Meta{Lanes: int32(r.int()), Hash: r.str(), SourceCluster: r.str(), TargetCluster: r.str()}
+	return m, r.done()
+}
+
+// Encode gives the value of the claim record.
+func (c Claim) Encode() []byte {
+	var w writer
+	w.int(c.ProducerID)
+	w.int(int64(c.Epoch))
+	w.str(c.TransactionalID)
+	w.str(c.Owner)
+	w.bool(c.Released)
+	w.int(c.At.UnixMilli())
+	return seal(w.b)
+}
+
+// DecodeClaim reads a claim value.
+func DecodeClaim(value []byte) (Claim, error) {
+	body, err := open(value)
+	if err != nil {
+		return Claim{}, err
+	}
+	r := reader{b: body}
+	c := Claim{ProducerID: r.int(), Epoch: int16(r.int()), TransactionalID: r.str(), Owner: r.str(), Released: r.bool(), At: time.UnixMilli(r.int())}
+	return c, r.done()
+}
+
+// Encode gives the value of a head record; its topic and partition are in the key.
+func (h Head) Encode() []byte {
+	var w writer
+	w.str(h.RemoteTopic)
+	w.int(int64(h.State))
+	w.str(h.Reason)
+	w.int(h.ProducerID)
+	w.int(int64(h.Epoch))
+	w.int(int64(h.Sequence))
+	w.bytes(h.Map)
+	w.int(h.SourceEnd)
+	w.int(h.At.UnixMilli())
+	return seal(w.b)
+}
+
+// DecodeHead reads a head value for the partition that its key names.
+func DecodeHead(k Key, value []byte) (Head, error) {
+	body, err := open(value)
+	if err != nil {
+		return Head{}, err
+	}
+	r := reader{b: body}
+	h := Head{
+		Topic: k.Topic, Partition: k.Partition, RemoteTopic: r.str(), State: State(r.int()), Reason: r.str(),
+		ProducerID: r.int(), Epoch: int16(r.int()), Sequence: int32(r.int()), Map: append([]byte(nil), r.bytes()...),
+		SourceEnd: r.int(), At: time.UnixMilli(r.int()),
+	}
+	return h, r.done()
+}
+
+// EncodeBlock gives the value of a sealed block.
+func EncodeBlock(data []byte) []byte { return seal(data) }
+
+// DecodeBlock reads a block value.
+func DecodeBlock(value []byte) ([]byte, error) { return open(value) }
