@@ -1,0 +1,240 @@
+package topics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"tidemark/internal/kafka"
+)
+
+// State is one mirrored topic after a round.
+type State struct {
+	Name, Remote                   string
+	SourceID, TargetID             [16]byte
+	Partitions                     int32 // on the source
+	MaxBytes                       int32 // the remote topic's max.message.bytes; 0 unknown
+	AppendTime                     bool  // the remote topic stamps records itself
+	SourceCompacts, TargetCompacts bool
+	NotYet                         string // why it cannot be mirrored now, for people; empty when it can
+}
+
+// Result is one round.
+type Result struct {
+	Topics    []State
+	Decisions []Decision // every source topic
+}
+
+// Syncer runs rounds. It remembers settings it has read, so that an unchanged round is two metadata requests.
+type Syncer struct {
+	source, target *kafka.Client
+	rules          Rules
+	log            *slog.Logger
+	known          map[string]State // by source topic, with ids and settings
+	failed         map[string]string
+}
+
+// New makes a Syncer.
+func New(source, target *kafka.Client, rules Rules, log *slog.Logger) *Syncer {
+	return &Syncer{source: source, target: target, rules: rules, log: log, known: map[string]State{}, failed: map[string]string{}}
+}
+
+// Round looks at both clusters, creates and grows what is missing, and reports. The error says that a cluster could not
+// be asked at all; whatever is wrong with a single topic is in its State.
+func (s *Syncer) Round(ctx context.Context) (Result, error) {
+	source, err := describe(ctx, s.source)
+	if err != nil {
+		return Result{}, err
+	}
+	decisions := Decide(source, s.rules)
+	target, err := describe(ctx, s.target)
+	if err != nil {
+		return Result{}, err
+	}
+	failed := map[string]string{}
+	if actions := Plan(decisions, source, target); len(actions) > 0 {
+		if err := s.apply(ctx, actions, failed); err != nil {
+			return Result{}, err
+		}
+		if target, err = describe(ctx, s.target); err != nil {
+			return Result{}, err
+		}
+	}
+	s.tell(failed)
+	states, err := s.states(ctx, decisions, index(source), index(target), failed)
+	return Result{Topics: states, Decisions: decisions}, err
+}
+
+func describe(ctx context.Context, c *kafka.Client) ([]Topic, error) {
+	got, err := c.DescribeTopics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []Topic
+	for _, t := range got {
+		if t.Internal {
+			continue
+		}
+		o := Topic{Name: t.Name, ID: t.ID, Partitions: t.Partitions}
+		if t.Err != nil {
+			o.Err = t.Err.Error()
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+// apply does the actions and notes per topic what did not succeed.
+func (s *Syncer) apply(ctx context.Context, actions []Action, failed map[string]string) error {
+	var create []string
+	for _, a := range actions {
+		if a.Create {
+			create = append(create, a.Topic)
+		}
+	}
+	configs, unreadable, err := s.source.TopicConfigs(ctx, create)
+	if err != nil {
+		return err
+	}
+	for _, a := range actions {
+		if !a.Create {
+			if err := s.target.CreatePartitions(ctx, a.Remote, a.Partitions); err != nil && !errors.Is(err, kerr.InvalidPartitions) {
+				failed[a.Topic] = err.Error()
+			}
+			continue
+		}
+		if err := unreadable[a.Topic]; err != nil {
+			failed[a.Topic] = "settings of the source topic cannot be read: " + err.Error()
+			continue
+		}
+		err := s.target.CreateTopic(ctx, kafka.TopicSpec{
+			Name: a.Remote, Partitions: a.Partitions, ReplicationFactor: s.rules.ReplicationFactor,
+			Configs: Creation(entries(configs[a.Topic]), s.rules.ConfigExcluded),
+		})
+		switch {
+		case err == nil:
+			s.log.Info("remote topic created", "topic", a.Topic, "remote", a.Remote, "partitions", a.Partitions)
+		case !errors.Is(err, kerr.TopicAlreadyExists):
+			failed[a.Topic] = err.Error()
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func entries(c map[string]kafka.ConfigEntry) map[string]Entry {
+	out := make(map[string]Entry, len(c))
+	for k, e := range c {
+		out[k] = Entry{Value: e.Value, OfTopic: e.OfTopic(), ReadOnly: e.ReadOnly, Sensitive: e.Sensitive}
+	}
+	return out
+}
+
+// tell logs failures when they appear, change or end, not each round.
+func (s *Syncer) tell(failed map[string]string) {
+	for t, why := range failed {
+		if s.failed[t] != why {
+			s.log.Warn("remote topic is not ready, trying again each round", "topic", t, "error", why)
+		}
+	}
+	for t := range s.failed {
+		if failed[t] == "" {
+			s.log.Info("remote topic is ready now", "topic", t)
+		}
+	}
+	s.failed = failed
+}
+
+// states describes every mirrored topic. Settings are read for topics whose ids are new; a re-created topic is new.
+func (s *Syncer) states(ctx context.Context, decisions []Decision, source, target map[string]Topic, failed map[string]string) ([]State, error) {
+	var out []State
+	var news []int
+	for _, d := range decisions {
+		if !d.Mirrored {
+			continue
+		}
+		src, dst := source[d.Topic], target[d.Remote]
+		st := State{Name: d.Topic, Remote: d.Remote, SourceID: src.ID, TargetID: dst.ID, Partitions: src.Partitions}
+		switch {
+		case src.Err != "":
+			st.NotYet = "the source topic cannot be described: " + src.Err
+		case failed[d.Topic] != "":
+			st.NotYet = failed[d.Topic]
+		case dst.Name == "":
+			st.NotYet = fmt.Sprintf("remote topic %s does not exist yet", d.Remote)
+		case dst.Err != "":
+			st.NotYet = "the remote topic cannot be described: " + dst.Err
+		case dst.Partitions < src.Partitions:
+			st.NotYet = fmt.Sprintf("remote topic %s has %d partitions, the source topic %d", d.Remote, dst.Partitions, src.Partitions)
+		}
+		if old, ok := s.known[d.Topic]; ok && old.SourceID == st.SourceID && old.TargetID == st.TargetID {
+			st.MaxBytes, st.AppendTime, st.SourceCompacts, st.TargetCompacts = old.MaxBytes, old.AppendTime, old.SourceCompacts, old.TargetCompacts
+		} else if st.NotYet == "" {
+			news = append(news, len(out))
+		}
+		out = append(out, st)
+	}
+	if err := s.settings(ctx, out, news); err != nil {
+		return nil, err
+	}
+	s.known = make(map[string]State, len(out))
+	for _, st := range out {
+		if st.NotYet == "" {
+			s.known[st.Name] = st
+		}
+	}
+	return out, nil
+}
+
+// settings reads what the mirror must know about both topics. Without the right to read them the topic waits: guessing
+// that a topic is not compacted could lose records on resume.
+func (s *Syncer) settings(ctx context.Context, all []State, news []int) error {
+	if len(news) == 0 {
+		return nil
+	}
+	var from, to []string
+	for _, i := range news {
+		from, to = append(from, all[i].Name), append(to, all[i].Remote)
+	}
+	sc, sFailed, err := s.source.TopicConfigs(ctx, from)
+	if err != nil {
+		return err
+	}
+	tc, tFailed, err := s.target.TopicConfigs(ctx, to)
+	if err != nil {
+		return err
+	}
+	for _, i := range news {
+		st := &all[i]
+		if err := errors.Join(sFailed[st.Name], tFailed[st.Remote]); err != nil {
+			st.NotYet = err.Error()
+			continue
+		}
+		st.SourceCompacts = compacts(sc[st.Name])
+		st.TargetCompacts = compacts(tc[st.Remote])
+		st.AppendTime = value(tc[st.Remote], "message.timestamp.type") == "LogAppendTime"
+		if n, err := strconv.ParseInt(value(tc[st.Remote], "max.message.bytes"), 10, 32); err == nil {
+			st.MaxBytes = int32(n)
+		}
+	}
+	return nil
+}
+
+func value(c map[string]kafka.ConfigEntry, key string) string {
+	if e, ok := c[key]; ok && e.Value != nil {
+		return *e.Value
+	}
+	return ""
+}
+
+func compacts(c map[string]kafka.ConfigEntry) bool {
+	return slices.Contains(strings.Split(strings.ReplaceAll(value(c, "cleanup.policy"), " ", ""), ","), "compact")
+}
