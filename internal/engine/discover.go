@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tidemark/internal/config"
+	"tidemark/internal/groups"
+	"tidemark/internal/kafka"
+	"tidemark/internal/mirror"
+	"tidemark/internal/topics"
+	"tidemark/mm2"
+)
+
+// lookEvery bounds how long a new topic or partition goes unnoticed. The file's refresh interval is an upper limit; an
+// unchanged look is two metadata requests.
+const lookEvery = 5 * time.Second
+
+// policy is the flow's replication policy.
+func (f *flow) policy() mm2.Policy {
+	d := mm2.DefaultPolicy{Separator: f.cfg.Separator, DotInternal: !f.cfg.InternalSeparator, Aliases: f.aliases}
+	if f.cfg.Policy == config.PolicyIdentity {
+		return mm2.IdentityPolicy{Source: f.cfg.Source, Separator: d.Separator, DotInternal: d.DotInternal, Aliases: f.aliases}
+	}
+	return d
+}
+
+func (f *flow) rules() (topics.Rules, error) {
+	filter, err := mm2.NewKeyedFilter("topics", f.cfg.Topics, f.cfg.TopicsExclude)
+	if err != nil {
+		return topics.Rules{}, err
+	}
+	var out *regexp.Regexp
+	if len(f.cfg.ConfigPropertiesExclude) > 0 {
+		out, err = regexp.Compile("^(?:" + strings.Join(f.cfg.ConfigPropertiesExclude, "|") + ")$")
+		if err != nil {
+			return topics.Rules{}, fmt.Errorf("config properties exclude: %w", err)
+		}
+	}
+	return topics.Rules{
+		Selection:         mm2.Selection{Policy: f.policy(), Source: f.cfg.Source, Target: f.cfg.Target, Topics: filter, Heartbeats: f.cfg.ReplicateHeartbeats},
+		ReplicationFactor: f.cfg.ReplicationFactor,
+		ConfigExcluded:    func(k string) bool { return out != nil && out.MatchString(k) },
+	}, nil
+}
+
+// discover does the first look, so that what the flow mirrors, and what not and why, is said at start.
+func (f *flow) discover(ctx context.Context) error {
+	rules, err := f.rules()
+	if err != nil {
+		return err
+	}
+	f.topics = topics.New(f.source, f.target, rules, f.log)
+	r, err := f.topics.Round(ctx)
+	if err != nil {
+		return err
+	}
+	f.announce(r)
+	f.apply(r)
+	return nil
+}
+
+// rediscover follows new topics and partitions until ctx ends.
+func (f *flow) rediscover(ctx context.Context) error {
+	if !f.cfg.RefreshTopics {
+		return nil
+	}
+	failing := false
+	for sleep(ctx, min(lookEvery, f.cfg.RefreshTopicsInterval)) {
+		r, err := f.topics.Round(ctx)
+		if err != nil {
+			if !failing && ctx.Err() == nil {
+				f.log.Warn("topics cannot be looked at, trying again", "error", err)
+			}
+			failing = true
+			continue
+		}
+		failing = false
+		f.apply(r)
+	}
+	return nil
+}
+
+// apply hands a look's result to the lanes and to the owner of groups.
+func (f *flow) apply(r topics.Result) {
+	ps := map[kafka.TP]mirror.Partition{}
+	fates := map[string]groups.Fate{}
+	for _, d := range r.Decisions {
+		fates[d.Topic] = groups.Fate{Mirrored: d.Mirrored, Why: d.Detail, Remote: d.Remote}
+	}
+	for _, t := range r.Topics {
+		fates[t.Name] = groups.Fate{Mirrored: true, Remote: t.Remote, SourceID: t.SourceID}
+		for i := range t.Partitions {
+			tp := kafka.TP{Topic: t.Name, Partition: i}
+			ps[tp] = mirror.Partition{
+				TP: tp, Remote: t.Remote, SourceTopicID: t.SourceID, TargetTopicID: t.TargetID, MaxBytes: t.MaxBytes,
+				AppendTime: t.AppendTime, SourceCompacts: t.SourceCompacts, TargetCompacts: t.TargetCompacts, NotYet: t.NotYet,
+			}
+		}
+	}
+	f.positions.setFates(fates)
+	f.mirror.SetPartitions(ps)
+}
+
+// announce says what the flow mirrors and what it does not, and why, in a few lines whatever the number of topics.
+func (f *flow) announce(r topics.Result) {
+	const most = 20
+	by := map[string][]string{}
+	var mirrored []string
+	for _, d := range r.Decisions {
+		if d.Mirrored {
+			mirrored = append(mirrored, d.Topic)
+		} else {
+			by[d.Detail] = append(by[d.Detail], d.Topic)
+		}
+	}
+	short := func(names []string) string {
+		if len(names) > most {
+			return strings.Join(names[:most], " ") + fmt.Sprintf(" and %d more", len(names)-most)
+		}
+		return strings.Join(names, " ")
+	}
+	f.log.Info("mirrors", "topics", len(mirrored), "names", short(mirrored), "source_cluster", f.sourceID, "target_cluster", f.targetID)
+	whys := make([]string, 0, len(by))
+	for why := range by {
+		whys = append(whys, why)
+	}
+	slices.Sort(whys)
+	for _, why := range whys {
+		f.log.Info("does not mirror", "topics", len(by[why]), "names", short(by[why]), "why", why)
+	}
+	if !f.cfg.SyncGroupOffsets {
+		f.log.Info("group positions are not written to the target: group sync is off in the file")
+	}
+}
+
+// heartbeats writes MirrorMaker 2's heartbeats for this flow to the target.
+func (f *flow) heartbeats(ctx context.Context) error {
+	if !f.cfg.EmitHeartbeats {
+		return nil
+	}
+	for sleep(ctx, f.cfg.HeartbeatsInterval) {
+		now := time.Now()
+		h := mm2.Heartbeat{Source: f.cfg.Source, Target: f.cfg.Target, Timestamp: now.UnixMilli()}
+		key, err := h.AppendKey(nil)
+		if err != nil {
+			return err
+		}
+		value, err := h.AppendValue(nil)
+		if err != nil {
+			return err
+		}
+		// A beat that cannot be written is not written later: its absence is what heartbeats are for.
+		wctx, cancel := context.WithTimeout(ctx, 2*f.cfg.HeartbeatsInterval)
+		_ = f.emit.Kgo().ProduceSync(wctx, &kgo.Record{Topic: heartbeatsTopic, Partition: 0, Key: key, Value: value, Timestamp: now})
+		cancel()
+	}
+	return nil
+}
+
+// heartbeatsTopic is the same under every policy and separator.
+const heartbeatsTopic = "heartbeats"

@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
+
+	"tidemark/internal/config"
+	"tidemark/internal/kafka"
+	"tidemark/internal/lane"
+	"tidemark/internal/ledger"
+	"tidemark/internal/mirror"
+	"tidemark/internal/topics"
+)
+
+// ErrSameCluster says that both ends of a flow are one cluster: every record would be read again, for ever.
+var ErrSameCluster = errors.New("source and target are the same cluster")
+
+// Options are what a process decides, not the file: workers share the file.
+type Options struct {
+	InstanceID string // static membership: a restarted worker takes its lanes back at once
+	Log        *slog.Logger
+	Abort      context.Context //nolint:containedctx // ends at the second signal; ctx at the first
+}
+
+// flow is one running flow.
+type flow struct {
+	cfg     config.Flow
+	aliases []string // of every cluster in the file
+	log     *slog.Logger
+	source  *kafka.Client
+	target  *kafka.Client // with lane versions
+	emit    *kafka.Client // plain producer for MirrorMaker's topics on the target
+	closers []func()
+
+	sourceMeta, targetMeta *kafka.Metadata
+	sourceID, targetID     string
+	mirror                 *mirror.Flow
+	members                *members
+	positions              *positions
+	topics                 *topics.Syncer
+	emitSource             *kafka.Client // plain producer for offset syncs on the source
+}
+
+// names of a flow's group and topics.
+func (f *flow) groupName() string { return "tidemark." + f.cfg.Source + "->" + f.cfg.Target }
+
+// Run mirrors the given flows until ctx ends, and returns once every lane is released. The first flow that cannot go
+// on ends the process: a supervisor restarts it, and a half-running process would look healthy.
+func Run(ctx context.Context, cfg *config.Config, flows []config.Flow, opts Options) error {
+	var runs []*flow
+	defer func() {
+		for _, f := range runs {
+			f.close()
+		}
+	}()
+	for _, fc := range flows {
+		f, err := open(ctx, cfg, fc, opts)
+		if f != nil {
+			runs = append(runs, f)
+		}
+		if err != nil {
+			return fmt.Errorf("flow %s: %w", fc.Name(), err)
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for _, f := range runs {
+		g.Go(func() error {
+			if err := f.run(ctx, opts); err != nil && ctx.Err() == nil {
+				return fmt.Errorf("flow %s: %w", f.cfg.Name(), err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// open connects both ends and checks that they are what the file says.
+func open(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options) (*flow, error) {
+	f := &flow{cfg: fc, aliases: slices.Sorted(maps.Keys(cfg.Clusters)), log: opts.Log.With("flow", fc.Name().String())}
+	client := func(alias string, opts ...kgo.Opt) (*kafka.Client, error) {
+		kc, err := cfg.Clusters[alias].Kafka()
+		if err != nil {
+			return nil, err
+		}
+		c, err := kafka.Open(kc, f.log, opts...)
+		if err == nil {
+			f.closers = append(f.closers, c.Close)
+		}
+		return c, err
+	}
+	var err error
+	if f.source, err = client(fc.Source); err != nil {
+		return f, err
+	}
+	if f.target, err = client(fc.Target, kafka.LaneVersions()); err != nil {
+		return f, err
+	}
+	if f.emit, err = client(fc.Target, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0)); err != nil {
+		return f, err
+	}
+	if f.sourceID, err = f.source.ClusterID(ctx); err != nil {
+		return f, err
+	}
+	if f.targetID, err = f.target.ClusterID(ctx); err != nil {
+		return f, err
+	}
+	if f.sourceID == f.targetID {
+		return f, fmt.Errorf("%w: %s and %s both reach cluster %s; check their bootstrap servers", ErrSameCluster, fc.Source, fc.Target, f.sourceID)
+	}
+	f.sourceMeta, f.targetMeta = kafka.NewMetadata(f.source), kafka.NewMetadata(f.target)
+	return f, f.prepare(ctx)
+}
+
+func (f *flow) close() {
+	for i := len(f.closers) - 1; i >= 0; i-- {
+		f.closers[i]()
+	}
+}
+
+// prepare creates or checks the flow's own topics and the ledger's layout.
+func (f *flow) prepare(ctx context.Context) error {
+	rf := f.cfg.OffsetSyncsReplicationFactor
+	specs := []topics.InternalTopic{
+		topics.LedgerTopic(ledger.TopicName(f.cfg.Source), int32(f.cfg.Lanes), rf),
+		topics.VerdictsTopic(ledger.VerdictsName(f.cfg.Source), int32(f.cfg.Lanes), rf),
+	}
+	if f.cfg.EmitCheckpoints {
+		specs = append(specs, topics.CheckpointsTopic(f.policy().CheckpointsTopic(f.cfg.Source), f.cfg.CheckpointsReplicationFactor))
+	}
+	if f.cfg.EmitHeartbeats {
+		specs = append(specs, topics.HeartbeatsTopic(heartbeatsTopic, f.cfg.HeartbeatsReplicationFactor))
+	}
+	for _, s := range specs {
+		if err := f.ensure(ctx, f.target, s); err != nil {
+			return err
+		}
+	}
+	if f.cfg.EmitOffsetSyncs {
+		at, name, err := f.syncsPlace()
+		if err != nil {
+			return err
+		}
+		return f.ensure(ctx, at, topics.OffsetSyncsTopic(name, rf))
+	}
+	return nil
+}
+
+func (f *flow) ensure(ctx context.Context, at *kafka.Client, s topics.InternalTopic) error {
+	note, err := topics.Ensure(ctx, at, s)
+	if note != "" {
+		f.log.Info(note)
+	}
+	return err
+}
+
+func (f *flow) run(ctx context.Context, opts Options) error {
+	l := newLease(session)
+	f.members = &members{
+		group: f.groupName(), topic: ledger.TopicName(f.cfg.Source), lease: l, log: f.log, lanes: map[int32]*ownership{}, stop: ctx,
+	}
+	settings, err := f.settings(ctx)
+	if err != nil {
+		return err
+	}
+	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	g, work := errgroup.WithContext(work)
+	if f.positions, err = newPositions(f); err != nil {
+		return err
+	}
+	f.mirror = mirror.NewFlow(settings, mirror.Clients{Source: f.source, Target: f.target, SourceMeta: f.sourceMeta, TargetMeta: f.targetMeta}, l, f.positions.offerSync, f.log)
+	defer f.mirror.Close()
+	if err := f.discover(ctx); err != nil {
+		return err
+	}
+	f.members.run = func(ctx, abort context.Context, n int32) error {
+		defer f.positions.own(n)()
+		return f.mirror.RunLane(ctx, abort, n)
+	}
+	g.Go(func() error { return f.mirror.Run(work) })
+	g.Go(func() error { return f.rediscover(work) })
+	g.Go(func() error { return f.positions.run(work) })
+	g.Go(func() error { return f.heartbeats(work) })
+	if f.members.client, err = f.join(opts.InstanceID); err != nil {
+		return err
+	}
+	g.Go(func() error { return f.members.heartbeats(work) })
+	select {
+	case <-ctx.Done():
+	case <-work.Done():
+	}
+	f.members.endAll()
+	f.members.client.Close()
+	stopWork()
+	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// join enters the lane group. The member reads nothing through this client: a lane reads its ledger partition itself.
+func (f *flow) join(instance string) (*kafka.Client, error) {
+	c, err := kafka.Open(f.target.Cluster(), f.log, f.members.options(instance)...)
+	if err != nil {
+		return nil, err
+	}
+	c.Kgo().PauseFetchTopics(ledger.TopicName(f.cfg.Source))
+	return c, nil
+}
+
+func (f *flow) settings(ctx context.Context) (mirror.Settings, error) {
+	expiry, err := f.expirations(ctx)
+	if err != nil {
+		return mirror.Settings{}, err
+	}
+	limits := lane.DefaultLimits()
+	limits.Depth = 2
+	limits.OldAfter = (expiry.producer - min(expiry.producer/4, time.Hour)).Milliseconds()
+	host, _ := os.Hostname()
+	return mirror.Settings{
+		Source: f.cfg.Source, Target: f.cfg.Target, SourceCluster: f.sourceID,
+		Ledger: ledger.TopicName(f.cfg.Source), Verdicts: ledger.VerdictsName(f.cfg.Source), Lanes: int32(f.cfg.Lanes),
+		Committed: f.cfg.Isolation == config.ReadCommitted, Earliest: f.cfg.UnmirroredPositions == config.UnmirroredEarliest,
+		MemoryBytes: f.cfg.MemoryBytes, Owner: fmt.Sprintf("%s pid %d since %s", host, os.Getpid(), time.Now().UTC().Format(time.RFC3339)),
+		SessionTimeout: session, KeepaliveEvery: min(expiry.producer, expiry.txn) / 3, Limits: limits, FetchWait: 500 * time.Millisecond,
+	}, nil
+}
+
+// expirations are how long the target remembers a producer's state and an idle transactional id.
+type expirations struct{ producer, txn time.Duration }
+
+// expirations reads the brokers' settings; without the right to do so Kafka's defaults count.
+func (f *flow) expirations(ctx context.Context) (expirations, error) {
+	e := expirations{producer: 24 * time.Hour, txn: 7 * 24 * time.Hour}
+	got, err := f.target.Admin().DescribeBrokerConfigs(ctx)
+	if err != nil {
+		f.log.Info("the target's producer.id.expiration.ms cannot be read, taking Kafka's defaults", "error", err)
+		return e, nil
+	}
+	for _, rc := range got {
+		for _, c := range rc.Configs {
+			ms, err := strconv.ParseInt(c.MaybeValue(), 10, 64)
+			if err != nil || ms <= 0 {
+				continue
+			}
+			switch d := time.Duration(ms) * time.Millisecond; c.Key {
+			case "producer.id.expiration.ms":
+				e.producer = min(e.producer, d)
+			case "transactional.id.expiration.ms":
+				e.txn = min(e.txn, d)
+			}
+		}
+	}
+	return e, nil
+}

@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"tidemark/internal/kafka"
+)
+
+// leaseMargin is taken off the session time-out: a write that is handed over in the last moment of a lease still has to
+// reach the broker before another member can own the lane.
+const leaseMargin = 2 * time.Second
+
+// rebalanceGrace is how long answers that say "rebalance in progress" keep the lease alive. The coordinator still
+// counts us as a member then, but only until the rebalance times out.
+const rebalanceGrace = 30 * time.Second
+
+// lease is valid while the group's coordinator is sure to count this process as a member. Its age counts from the
+// sending of the last good heartbeat, not from its answer, and by a clock that goes on while the machine sleeps: a
+// laptop or a paused virtual machine wakes up with an expired lease.
+type lease struct {
+	session time.Duration
+	clock   func() time.Duration // kafka.Boottime, or a test's
+
+	mu       sync.Mutex
+	sent     time.Duration // of the last heartbeat that was answered well; 0 none
+	settled  time.Duration // of the last one answered with code 0
+	confirms int           // how many were answered with code 0
+}
+
+func newLease(session time.Duration) *lease { return &lease{session: session, clock: kafka.Boottime} }
+
+// Valid says whether a write may leave now.
+func (l *lease) Valid() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sent != 0 && l.clock()-l.sent < l.session-leaseMargin
+}
+
+// renew notes an answer to a heartbeat that was sent at a time of the clock.
+func (l *lease) renew(sent time.Duration, rebalancing bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !rebalancing:
+		l.sent, l.settled = max(sent, l.sent), max(sent, l.settled)
+		l.confirms++
+	case sent-l.settled < rebalanceGrace:
+		l.sent = max(sent, l.sent)
+	}
+}
+
+// end makes the lease invalid at once.
+func (l *lease) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sent = 0
+}
+
+func (l *lease) confirmed() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.confirms
+}

@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/kafka"
+)
+
+// heartbeatEvery is how often the lease is renewed. kgo sends heartbeats of its own, but its hooks hide the answers and
+// it sends none while it joins, so the lease lives by requests that we send and read.
+const heartbeatEvery = time.Second
+
+// members is this process's membership in the flow's lane group on the target: Kafka's group protocol spreads the
+// ledger's partitions over the workers, and the partition assigned is the lane owned.
+type members struct {
+	group  string
+	topic  string
+	lease  *lease
+	log    *slog.Logger
+	run    func(ctx, abort context.Context, lane int32) error
+	client *kafka.Client
+
+	mu    sync.Mutex
+	lanes map[int32]*ownership
+	wg    sync.WaitGroup
+	stop  context.Context //nolint:containedctx // callbacks of kgo carry the client's context, not ours
+}
+
+// ownership is one assigned lane and the goroutine that runs it.
+type ownership struct {
+	cancel context.CancelFunc // drain and release
+	abort  context.CancelFunc // end now
+	done   chan struct{}
+}
+
+// session is the group's session time-out: how long a dead worker's lanes stay idle, and the life of a lease.
+const session = 10 * time.Second
+
+func (m *members) options(instance string) []kgo.Opt {
+	opts := []kgo.Opt{
+		kgo.ConsumerGroup(m.group),
+		kgo.ConsumeTopics(m.topic),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()),
+		kgo.SessionTimeout(session),
+		kgo.HeartbeatInterval(3 * time.Second),
+		kgo.RebalanceTimeout(30 * time.Second),
+		kgo.DisableAutoCommit(),
+		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, got map[string][]int32) { m.assigned(got[m.topic]) }),
+		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, lost map[string][]int32) { m.revoked(lost[m.topic]) }),
+		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, lost map[string][]int32) { m.lost(lost[m.topic]) }),
+	}
+	if instance != "" {
+		opts = append(opts, kgo.InstanceID(instance))
+	}
+	return opts
+}
+
+func (m *members) assigned(lanes []int32) {
+	if len(lanes) == 0 {
+		return
+	}
+	m.log.Info("lanes assigned", "lanes", lanes)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range lanes {
+		if m.lanes[n] != nil || m.stop.Err() != nil {
+			continue
+		}
+		abortCtx, abort := context.WithCancel(context.WithoutCancel(m.stop))
+		ctx, cancel := context.WithCancel(abortCtx)
+		o := &ownership{cancel: cancel, abort: abort, done: make(chan struct{})}
+		m.lanes[n] = o
+		m.wg.Go(func() {
+			defer close(o.done)
+			defer abort()
+			m.own(ctx, abortCtx, n)
+		})
+	}
+}
+
+// own runs a lane again and again while it is ours. A lane that was lost to another owner although the group says that
+// it is ours is taken again only after a heartbeat that was answered since: otherwise two processes with one view of
+// the past would fence each other in turn.
+func (m *members) own(ctx, abort context.Context, n int32) {
+	pause := time.Second
+	for ctx.Err() == nil {
+		if !m.confirmed(ctx) {
+			return
+		}
+		began := time.Now()
+		err := m.run(ctx, abort, n)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > time.Minute {
+			pause = time.Second
+		}
+		m.log.Warn("lane ended, trying again", "lane", n, "error", err, "pause", pause)
+		if !sleep(ctx, pause) {
+			return
+		}
+		pause = min(2*pause, 30*time.Second)
+	}
+}
+
+// confirmed waits for a heartbeat answered after this call.
+func (m *members) confirmed(ctx context.Context) bool {
+	from := m.lease.confirmed()
+	for m.lease.confirmed() == from || !m.lease.Valid() {
+		if !sleep(ctx, 20*time.Millisecond) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *members) revoked(lanes []int32) {
+	m.end(lanes, func(o *ownership) { o.cancel() })
+}
+
+// lost: the coordinator does not know us any more; somebody else may own the lanes already.
+func (m *members) lost(lanes []int32) {
+	if len(lanes) > 0 {
+		m.log.Warn("lanes lost: the group's coordinator does not count this process as a member", "lanes", lanes)
+	}
+	m.lease.end()
+	m.end(lanes, func(o *ownership) { o.abort() })
+}
+
+// end tells lanes to end and waits for them.
+func (m *members) end(lanes []int32, tell func(*ownership)) {
+	m.mu.Lock()
+	var waits []*ownership
+	for _, n := range lanes {
+		if o := m.lanes[n]; o != nil {
+			tell(o)
+			waits = append(waits, o)
+			delete(m.lanes, n)
+		}
+	}
+	m.mu.Unlock()
+	for _, o := range waits {
+		<-o.done
+	}
+}
+
+// heartbeats renews the lease until ctx ends.
+func (m *members) heartbeats(ctx context.Context) error {
+	cl := m.client.Kgo()
+	for sleep(ctx, heartbeatEvery) {
+		member, generation := cl.GroupMetadata()
+		if member == "" || generation < 0 {
+			continue
+		}
+		req := kmsg.NewPtrHeartbeatRequest()
+		req.Group, req.MemberID, req.Generation = m.group, member, generation
+		if id := cl.OptValue(kgo.InstanceID); id != nil {
+			if s, ok := id.(*string); ok && s != nil {
+				req.InstanceID = s
+			}
+		}
+		sent := m.lease.clock()
+		hctx, cancel := context.WithTimeout(ctx, session)
+		resp, err := req.RequestWith(hctx, cl)
+		cancel()
+		if err != nil {
+			continue
+		}
+		switch err := kerr.ErrorForCode(resp.ErrorCode); {
+		case err == nil:
+			m.lease.renew(sent, false)
+		case errors.Is(err, kerr.RebalanceInProgress):
+			m.lease.renew(sent, true)
+		case errors.Is(err, kerr.GroupAuthorizationFailed):
+			return fmt.Errorf("join group %q on the target: READ on group %q is missing", m.group, m.group)
+		}
+	}
+	return nil
+}
+
+// endAll drains and releases every lane, all at once.
+func (m *members) endAll() {
+	m.mu.Lock()
+	for _, o := range m.lanes {
+		o.cancel()
+	}
+	m.mu.Unlock()
+	m.wg.Wait()
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

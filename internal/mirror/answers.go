@@ -1,0 +1,63 @@
+package mirror
+
+import (
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"tidemark/internal/kafka"
+	"tidemark/internal/lane"
+	"tidemark/internal/wire"
+)
+
+// goneAfter is how often a batch is sent to a partition that the target does not know before it counts as deleted:
+// metadata of a fresh topic reaches all brokers only after a moment.
+const goneAfter = 20
+
+// answer says what a produce result means to the lane. attempts is how often the batch was sent.
+func answer(tp kafka.TP, r wire.Result, attempts int, epoch int16) lane.Result {
+	if r.Err != nil {
+		return lane.Result{Answer: lane.InDoubt, Reason: r.Err.Error()}
+	}
+	if r.Code == 0 {
+		return lane.Result{Answer: lane.Acked, BaseOffset: r.BaseOffset}
+	}
+	err := kerr.ErrorForCode(r.Code)
+	say := func(format string, args ...any) string {
+		s := fmt.Sprintf(format, args...)
+		if r.Message != "" {
+			s += " (" + r.Message + ")"
+		}
+		return s
+	}
+	switch err {
+	case kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.UnknownServerError, kerr.NetworkException:
+		return lane.Result{Answer: lane.InDoubt, Reason: err.Error()}
+	case kerr.OutOfOrderSequenceNumber, kerr.UnknownProducerID, kerr.DuplicateSequenceNumber, kerr.InvalidProducerIDMapping:
+		return lane.Result{Answer: lane.Sequence, Reason: err.Error()}
+	case kerr.InvalidProducerEpoch, kerr.ProducerFenced:
+		return lane.Result{Answer: lane.Fenced, Reason: say("%s refuses epoch %d: another owner has the lane", tp, epoch)}
+	case kerr.UnknownTopicOrPartition, kerr.UnknownTopicID:
+		if attempts < goneAfter {
+			return lane.Result{Answer: lane.NotSaved, Reason: err.Error()}
+		}
+		return lane.Result{Answer: lane.Refused, Reason: say("remote topic %s does not exist on the target any more", tp.Topic)}
+	case kerr.TopicAuthorizationFailed:
+		return lane.Result{Answer: lane.Refused, Reason: say("not allowed: WRITE on topic %q is missing on the target", tp.Topic)}
+	case kerr.ClusterAuthorizationFailed:
+		return lane.Result{Answer: lane.Refused, Reason: say("not allowed: IDEMPOTENT_WRITE on the cluster is missing on the target")}
+	case kerr.MessageTooLarge, kerr.RecordListTooLarge:
+		return lane.Result{Answer: lane.Refused, Reason: say("the target refuses the batch as too large: raise max.message.bytes of topic %s", tp.Topic)}
+	case kerr.CorruptMessage:
+		return lane.Result{Answer: lane.Refused, Reason: say("the target found a damaged batch (its checksum comes from the source): check the source's log")}
+	case kerr.InvalidTimestamp:
+		return lane.Result{Answer: lane.Refused, Reason: say("the target refuses a record's timestamp: see message.timestamp.before.max.ms and message.timestamp.after.max.ms of topic %s", tp.Topic)}
+	case kerr.InvalidRecord:
+		return lane.Result{Answer: lane.Refused, Reason: say("the target refuses a record, for instance one without key in a compacted topic")}
+	}
+	switch kafka.Classify(r.Code) {
+	case kafka.Retry, kafka.Refresh:
+		return lane.Result{Answer: lane.NotSaved, Reason: err.Error()}
+	}
+	return lane.Result{Answer: lane.Refused, Reason: say("the target refuses the batch: %v", err)}
+}

@@ -1,0 +1,115 @@
+package mirror
+
+import (
+	"sync"
+
+	"tidemark/internal/batch"
+	"tidemark/internal/kafka"
+	"tidemark/internal/wire"
+)
+
+// feed is the reading side of one partition: which offset is asked for next, and how many fetched bytes the lane still
+// holds. It is shared between the fetcher's goroutines and the lane's, hence the lock.
+type feed struct {
+	tp   kafka.TP
+	lane *Lane
+	cap  int64 // bytes after which reading pauses, so that one slow partition cannot use up the flow's budget
+
+	mu     sync.Mutex
+	asked  int64 // offset of the outstanding or next fetch; answers for another one are stale
+	epoch  int32 // leader epoch of the last batch seen, -1 unknown
+	held   int64
+	paused bool
+	closed bool
+}
+
+// start begins (again) at an offset. Bytes fetched before are stale from now on.
+func (fd *feed) start(f *Flow, offset int64, epoch int32) {
+	fd.mu.Lock()
+	fd.asked, fd.epoch, fd.paused, fd.closed = offset, epoch, false, false
+	fd.mu.Unlock()
+	f.fetcher.Drop(fd.tp)
+	f.fetcher.Want(fd.tp, offset, epoch)
+}
+
+// stop ends reading; answers that are under way are thrown away.
+func (fd *feed) stop(f *Flow) {
+	fd.mu.Lock()
+	fd.closed = true
+	fd.mu.Unlock()
+	f.fetcher.Drop(fd.tp)
+}
+
+// free gives back n held bytes and reads on if that was what reading waited for.
+func (fd *feed) free(f *Flow, n int64) {
+	fd.mu.Lock()
+	fd.held -= n
+	again := fd.paused && !fd.closed && fd.held <= fd.cap/2
+	if again {
+		fd.paused = false
+	}
+	offset, epoch := fd.asked, fd.epoch
+	fd.mu.Unlock()
+	if again {
+		f.fetcher.Want(fd.tp, offset, epoch)
+	}
+}
+
+// fetched is an answer of the fetcher on its way to the lane.
+type fetched struct {
+	feed *feed
+	wire.Fetched
+}
+
+// sink runs on the fetcher's goroutine. It asks for what follows before the lane sees the bytes, so that reading never
+// waits for the lane's own work.
+func (f *Flow) sink(got wire.Fetched) {
+	f.mu.Lock()
+	fd := f.feeds[got.TP]
+	f.mu.Unlock()
+	if fd == nil {
+		release(got)
+		return
+	}
+	fd.mu.Lock()
+	if fd.closed || got.Offset != fd.asked {
+		fd.mu.Unlock()
+		release(got)
+		return
+	}
+	want := false
+	if len(got.Records) > 0 {
+		fd.held += int64(len(got.Records))
+		var whole bool
+		fd.asked, fd.epoch, whole = after(got.Records, fd.asked, fd.epoch)
+		want = whole && fd.held < fd.cap
+		fd.paused = whole && !want
+	}
+	offset, epoch := fd.asked, fd.epoch
+	fd.mu.Unlock()
+	if want {
+		f.fetcher.Want(fd.tp, offset, epoch)
+	}
+	fd.lane.post(fetched{feed: fd, Fetched: got})
+}
+
+func release(got wire.Fetched) {
+	if got.Release != nil {
+		got.Release()
+	}
+}
+
+// after is the offset that follows the last batch, and that batch's leader epoch. Sets of the old formats and damaged
+// bytes end the scan (whole is false): only the lane can say where reading goes on, and starts the feed again.
+func after(records []byte, offset int64, epoch int32) (next int64, last int32, whole bool) {
+	for len(records) > 0 {
+		v, rest, err := batch.Next(records)
+		if err != nil {
+			return offset, epoch, false
+		}
+		offset = max(offset, v.NextOffset())
+		epoch = v.LeaderEpoch()
+		records = rest
+	}
+	return offset, epoch, true
+}

@@ -1,0 +1,194 @@
+package mirror
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"tidemark/internal/batch"
+	"tidemark/internal/kafka"
+	"tidemark/internal/lane"
+	"tidemark/internal/verdicts"
+	"tidemark/internal/wire"
+)
+
+// Partition is one source partition that a flow mirrors.
+type Partition struct {
+	TP             kafka.TP // on the source
+	Remote         string   // topic on the target; the partition number is the same
+	SourceTopicID  [16]byte
+	TargetTopicID  [16]byte
+	MaxBytes       int32 // the remote topic's max.message.bytes; 0 unknown
+	AppendTime     bool  // the remote topic stamps records itself (message.timestamp.type=LogAppendTime)
+	SourceCompacts bool
+	TargetCompacts bool
+	NotYet         string // why it cannot be mirrored now, for people: remote topic missing, not enough partitions
+}
+
+func (p Partition) remoteTP() kafka.TP { return kafka.TP{Topic: p.Remote, Partition: p.TP.Partition} }
+
+// Settings of a flow, from its configuration.
+type Settings struct {
+	Source, Target string // aliases
+	SourceCluster  string // cluster ids
+	Ledger         string // topic names
+	Verdicts       string
+	OffsetSyncs    string // topic of offset syncs; empty: none are emitted
+	Lanes          int32
+	Committed      bool // mirror only committed records (read_committed)
+	Earliest       bool // positions that were never mirrored start at the first mirrored record
+	MemoryBytes    int64
+	Owner          string // host and process, for claims
+	SessionTimeout time.Duration
+	KeepaliveEvery time.Duration // a third of the smaller of the target's producer.id.expiration.ms and transactional.id.expiration.ms
+	Limits         lane.Limits
+	FetchWait      time.Duration
+}
+
+// Lease tells whether this process may write as owner of its lanes right now.
+type Lease interface{ Valid() bool }
+
+// SyncSink takes offset syncs for their topic; it never blocks.
+type SyncSink func(topic string, partition int32, source, target int64)
+
+// Flow is the shared machinery of one flow in one process.
+type Flow struct {
+	Settings
+	source, target       *kafka.Client
+	sourceMeta           *kafka.Metadata
+	targetMeta           *kafka.Metadata
+	sourceNet, targetNet *wire.Net
+	fetcher              *wire.Fetcher
+	producer             *wire.Producer
+	budget               *wire.Budget
+	builder              *batch.Builder
+	lease                Lease
+	syncs                SyncSink
+	log                  *slog.Logger
+
+	mu         sync.Mutex
+	feeds      map[kafka.TP]*feed
+	lanes      map[int32]*Lane
+	partitions map[kafka.TP]Partition
+	commits    map[kafka.TP][]verdicts.Commit
+	counters   Counters
+}
+
+// Counters are totals since the process started, for logs and status.
+type Counters struct {
+	Records, Bytes, Batches, Raw, Rebuilt, Skipped atomic.Int64
+}
+
+// Clients are the connections of a flow. The lane client must be opened with kafka.LaneVersions on the target.
+type Clients struct {
+	Source, Target         *kafka.Client
+	SourceMeta, TargetMeta *kafka.Metadata
+}
+
+// NewFlow prepares a flow; Run starts its transport.
+func NewFlow(s Settings, c Clients, lease Lease, syncs SyncSink, log *slog.Logger) *Flow {
+	f := &Flow{
+		Settings: s, source: c.Source, target: c.Target, sourceMeta: c.SourceMeta, targetMeta: c.TargetMeta,
+		lease: lease, syncs: syncs, log: log, builder: batch.NewBuilder(),
+		feeds: map[kafka.TP]*feed{}, lanes: map[int32]*Lane{}, partitions: map[kafka.TP]Partition{},
+	}
+	f.sourceNet = wire.New(c.Source.Cluster(), c.SourceMeta, log)
+	f.targetNet = wire.New(c.Target.Cluster(), c.TargetMeta, log)
+	f.budget = wire.NewBudget(s.MemoryBytes)
+	var isolation int8
+	if s.Committed {
+		isolation = 1
+	}
+	f.fetcher = f.sourceNet.NewFetcher(wire.FetchOptions{Isolation: isolation, MaxWait: s.FetchWait, Budget: f.budget}, f.sink)
+	f.producer = f.targetNet.NewProducer(wire.ProduceOptions{Depth: 2})
+	return f
+}
+
+// Run moves bytes until ctx ends. Lanes must have ended before, so that their last writes still go out.
+func (f *Flow) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return f.fetcher.Run(ctx) })
+	g.Go(func() error { return f.producer.Run(ctx) })
+	return g.Wait()
+}
+
+// Close ends every connection.
+func (f *Flow) Close() {
+	f.sourceNet.Close()
+	f.targetNet.Close()
+}
+
+// Totals gives the flow's counters.
+func (f *Flow) Totals() *Counters { return &f.counters }
+
+// SetPartitions says what the flow mirrors from now on. Partitions that are gone stop with a reason.
+func (f *Flow) SetPartitions(ps map[kafka.TP]Partition) {
+	f.mu.Lock()
+	f.partitions = ps
+	f.mu.Unlock()
+	f.tell(func(l *Lane) { l.post(partitionsChanged{}) })
+}
+
+// SetCommits hands over the source's committed offsets, by partition.
+func (f *Flow) SetCommits(c map[kafka.TP][]verdicts.Commit) {
+	f.mu.Lock()
+	f.commits = c
+	f.mu.Unlock()
+	f.tell(func(l *Lane) { l.post(commitsChanged{}) })
+}
+
+// Publish writes a row of the verdicts topic for a group that lane n owns. It answers false when this process does not
+// hold the lane.
+func (f *Flow) Publish(n int32, key verdicts.Key, row *verdicts.Row) bool {
+	f.mu.Lock()
+	l := f.lanes[n]
+	f.mu.Unlock()
+	if l == nil {
+		return false
+	}
+	l.post(publish{key: key, row: row})
+	return true
+}
+
+func (f *Flow) tell(do func(*Lane)) {
+	f.mu.Lock()
+	ls := make([]*Lane, 0, len(f.lanes))
+	for _, l := range f.lanes {
+		ls = append(ls, l)
+	}
+	f.mu.Unlock()
+	for _, l := range ls {
+		do(l)
+	}
+}
+
+func (f *Flow) snapshot() (map[kafka.TP]Partition, map[kafka.TP][]verdicts.Commit) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.partitions, f.commits
+}
+
+func (f *Flow) register(l *Lane) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lanes[l.n] = l
+}
+
+func (f *Flow) unregister(l *Lane) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.lanes, l.n)
+	for tp, fd := range f.feeds {
+		if fd.lane == l {
+			delete(f.feeds, tp)
+			f.fetcher.Drop(tp)
+		}
+	}
+}
+
+// now is wall time in ms: what record timestamps and brokers' expirations are compared with.
+func now() int64 { return time.Now().UnixMilli() }

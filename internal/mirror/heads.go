@@ -1,0 +1,100 @@
+package mirror
+
+import (
+	"time"
+
+	"tidemark/internal/ledger"
+	"tidemark/offsetmap"
+)
+
+// Head pacing. A head costs some hundred bytes and a record in a compacted topic; the ledger should stay near 1 % of the
+// mirrored bytes, so a partition that trickles waits longer between heads. Resume copes with any tail.
+const (
+	headEvery   = int64(time.Second / time.Millisecond)
+	headAtMost  = 10 * headEvery
+	headShare   = 100      // mirrored bytes per head byte
+	sealAt      = 16 << 10 // open runs beyond this become a block
+	syncEvery   = headEvery
+	lagHeadEach = 10 * headEvery
+)
+
+// flushIfDue writes a head when one is due.
+func (l *Lane) flushIfDue(p *part, t int64) {
+	if p.step != live || !p.dirty || p.headFlight > 0 {
+		return
+	}
+	since := t - p.headAt
+	quiet := p.core.Idle()
+	if since < headEvery || !quiet && since < headAtMost && p.sinceHead < headShare*int64(p.core.Map().OpenSize()+200) {
+		return
+	}
+	l.writeHead(p, nil)
+}
+
+// writeHead queues blocks that are due and the partition's head; acked runs once the head is in the ledger. A
+// partition that never got as far as a map has no head to write.
+func (l *Lane) writeHead(p *part, acked func()) {
+	m := p.m()
+	if m == nil {
+		return
+	}
+	for m.OpenSize() >= sealAt {
+		b, ok := m.Seal()
+		if !ok {
+			break
+		}
+		l.ledger.add(l.blockKey(p, m, b.Number), ledger.EncodeBlock(b.Data), nil)
+	}
+	h := ledger.Head{
+		Topic: p.TP.Topic, Partition: p.TP.Partition, RemoteTopic: p.Remote,
+		ProducerID: l.id.ProducerID, Epoch: l.id.Epoch, Map: m.AppendTail(nil), SourceEnd: p.sourceEnd, At: time.UnixMilli(now()),
+	}
+	if p.core != nil {
+		h.Epoch, h.Sequence = p.core.Anchor()
+	}
+	if p.step == halted {
+		h.State, h.Reason = ledger.Stopped, p.reason
+	}
+	p.dirty, p.sinceHead, p.headAt = false, 0, now()
+	p.headFlight++
+	key := ledger.Key{Kind: ledger.KindHead, Topic: p.TP.Topic, Partition: p.TP.Partition}
+	l.ledger.add([]byte(key.String()), h.Encode(), func() {
+		p.headFlight--
+		if acked != nil {
+			acked()
+		}
+	})
+}
+
+func (l *Lane) blockKey(p *part, m *offsetmap.Map, number uint32) []byte {
+	k := ledger.Key{Kind: ledger.KindBlock, Topic: p.TP.Topic, Partition: p.TP.Partition, Incarnation: m.Origin().Incarnation, Block: number}
+	return []byte(k.String())
+}
+
+// trim drops what the map holds about target records that retention removed, and deletes its blocks from the ledger.
+func (l *Lane) trim(p *part) {
+	m := p.m()
+	if m == nil || p.targetStart < 0 {
+		return
+	}
+	dropped := m.TrimTarget(offsetmap.TargetOffset(p.targetStart))
+	if len(dropped) == 0 {
+		return
+	}
+	// The head that no longer names the blocks goes first: a block missing under an old head would make its answers
+	// bounded for no reason.
+	l.writeHead(p, func() {
+		for _, n := range dropped {
+			l.ledger.add(l.blockKey(p, m, n), nil, nil)
+		}
+	})
+}
+
+// syncIfDue emits an offset sync for the newest mirrored record, at most once a second and only when there is news.
+func (l *Lane) syncIfDue(p *part, t int64) {
+	if l.flow.syncs == nil || p.lastUp < 0 || p.lastUp == p.syncedUp || t-p.syncedAt < syncEvery {
+		return
+	}
+	p.syncedAt, p.syncedUp = t, p.lastUp
+	l.flow.syncs(p.TP.Topic, p.TP.Partition, p.lastUp, p.lastDown)
+}

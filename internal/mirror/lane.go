@@ -1,0 +1,327 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"tidemark/internal/kafka"
+	"tidemark/internal/lane"
+	"tidemark/internal/ledger"
+	"tidemark/internal/verdicts"
+	"tidemark/internal/wire"
+)
+
+// tick is how often a lane looks at its timers: retries, head flushes, restarts.
+const tick = 50 * time.Millisecond
+
+// rejudgeEvery is how often positions are translated again without news from the source: those ahead of the mirror
+// become exact as it advances.
+const rejudgeEvery = 200
+
+// drainFor bounds how long a release waits for what is in flight. Afterwards the lane is let go without the word
+// "released", and its next owner fences and looks.
+const drainFor = 8 * time.Second
+
+// Lane is one owned lane. Run is its life; all fields below inbox belong to Run's goroutine.
+type Lane struct {
+	n    int32
+	flow *Flow
+	log  *slog.Logger
+
+	inbox struct {
+		sync.Mutex
+		events []any
+	}
+	wake chan struct{}
+
+	id       lane.Identity // as InitProducerID gave it: what data and journals are stamped with
+	coord    coordinator
+	ledger   *journal
+	verdicts map[int32]*journal
+	parts    map[kafka.TP]*part
+	ids      uint64
+	gone     string // why the lane is not ours any more
+	jobs     *errgroup.Group
+	jobsCtx  context.Context //nolint:containedctx // the lane's own lifetime, made and ended inside Run
+	rows     map[verdicts.Key]published
+	keepAt   time.Time
+	startsAt time.Time
+	judgedAt int64
+	draining bool
+
+	contents  *ledger.Contents // as read at take-over, for partitions that the flow names later
+	how       lane.Handover
+	unfenced  map[kafka.TP]error // written partitions that could not be fenced at take-over, by source partition
+	claimed   bool               // our claim is in the ledger: nothing is written to a partition before
+	unclean   bool
+	releasing bool
+	released  bool
+}
+
+// Events. Results of jobs carry what the job found.
+type (
+	partitionsChanged struct{}
+	commitsChanged    struct{}
+	publish           struct {
+		key verdicts.Key
+		row *verdicts.Row
+	}
+	answered struct {
+		part   *part
+		core   *lane.Part
+		unit   *lane.Unit
+		result wire.Result
+	}
+	journaled struct {
+		journal *journal
+		flight  *flight
+		result  wire.Result
+	}
+)
+
+func (f *Flow) newLane(n int32) *Lane {
+	return &Lane{
+		n: n, flow: f, log: f.log.With("lane", n), wake: make(chan struct{}, 1),
+		verdicts: map[int32]*journal{}, parts: map[kafka.TP]*part{}, rows: map[verdicts.Key]published{}, unfenced: map[kafka.TP]error{},
+	}
+}
+
+// post hands an event to the lane. It never blocks: what may be posted is bounded by the byte budget and the window.
+func (l *Lane) post(e any) {
+	l.inbox.Lock()
+	l.inbox.events = append(l.inbox.events, e)
+	l.inbox.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (l *Lane) take() []any {
+	l.inbox.Lock()
+	defer l.inbox.Unlock()
+	es := l.inbox.events
+	l.inbox.events = nil
+	return es
+}
+
+// RunLane owns lane n until ctx ends (then it drains and releases) or the lane is lost (then it returns the reason).
+// abort ends it at once, without draining.
+func (f *Flow) RunLane(ctx, abort context.Context, n int32) error {
+	l := f.newLane(n)
+	jobs, jobsCtx := errgroup.WithContext(abort)
+	jobs.SetLimit(16)
+	l.jobs, l.jobsCtx = jobs, jobsCtx
+	contents, how, err := l.takeOver(ctx)
+	if err != nil {
+		return fmt.Errorf("take over lane %d: %w", n, err)
+	}
+	f.register(l)
+	defer f.unregister(l)
+	l.adopt(contents, how)
+	err = l.loop(ctx, abort)
+	if jobErr := jobs.Wait(); err == nil && jobErr != nil && abort.Err() == nil {
+		err = jobErr
+	}
+	l.discard()
+	return err
+}
+
+func (l *Lane) loop(ctx, abort context.Context) error {
+	timer := time.NewTicker(tick)
+	defer timer.Stop()
+	done := ctx.Done()
+	var deadline time.Time
+	l.partitionsChanged()
+	for {
+		select {
+		case <-abort.Done():
+			return abort.Err()
+		case <-done:
+			done, deadline = nil, time.Now().Add(drainFor)
+			l.drain()
+		case <-l.wake:
+		case <-timer.C:
+			l.tick()
+		}
+		for _, e := range l.take() {
+			l.handle(e)
+		}
+		l.kick()
+		if l.gone != "" {
+			return fmt.Errorf("lane %d is lost: %s", l.n, l.gone)
+		}
+		if l.draining {
+			if finished, err := l.drained(deadline); finished {
+				return err
+			}
+		}
+	}
+}
+
+func (l *Lane) handle(e any) {
+	switch e := e.(type) {
+	case fetched:
+		l.intake(e)
+	case answered:
+		l.answer(e)
+	case journaled:
+		r := answer(e.journal.tp, e.result, 0, e.journal.epoch)
+		if why := e.journal.answered(e.flight, r); why != "" && l.gone == "" {
+			l.gone = why
+		}
+	case partitionsChanged:
+		l.partitionsChanged()
+	case commitsChanged:
+		l.translateAll()
+	case publish:
+		l.publish(e.key, e.row)
+	case opened:
+		l.opened(e)
+	case partFenced:
+		l.partFenced(e)
+	case partLooked:
+		l.partLooked(e)
+	case kept:
+		l.kept(e)
+	case starts:
+		l.started(e)
+	default:
+		panic(fmt.Sprintf("mirror: unknown lane event %T", e))
+	}
+}
+
+func (l *Lane) answer(e answered) {
+	p := e.part
+	if o := p.outs[e.unit.ID]; o != nil {
+		o.inFlight--
+		defer p.letGo(l.flow, e.unit.ID)
+	}
+	if p.core != e.core {
+		return
+	}
+	r := answer(p.remoteTP(), e.result, e.unit.Attempts(), e.unit.Epoch)
+	if r.Answer == lane.Acked {
+		p.targetStart = max(p.targetStart, e.result.LogStart)
+	}
+	before := p.core.Map().TargetEnd()
+	l.act(p, p.core.Answered(e.unit, r, now()))
+	if p.core.Map().TargetEnd() > before {
+		l.mirrored(p, e.unit)
+	}
+	l.advance(p)
+}
+
+// mirrored notes that a unit is on the target.
+func (l *Lane) mirrored(p *part, u *lane.Unit) {
+	f := l.flow
+	f.counters.Records.Add(int64(u.Count))
+	f.counters.Bytes.Add(int64(u.Size))
+	f.counters.Batches.Add(1)
+	p.dirty = true
+	p.sinceHead += int64(u.Size)
+	last := u.Spans[len(u.Spans)-1]
+	p.lastUp = last.Offset + int64(last.Count) - 1
+	p.lastDown = int64(p.core.Map().TargetEnd()) - 1
+}
+
+// partitionsChanged takes in what the flow mirrors now: new partitions of this lane, new facts about known ones, and
+// those that are gone.
+func (l *Lane) partitionsChanged() {
+	ps, _ := l.flow.snapshot()
+	for tp, info := range ps {
+		if ledger.LaneOf(tp.Topic, tp.Partition, l.flow.Lanes) != l.n {
+			continue
+		}
+		p := l.parts[tp]
+		if p == nil {
+			p = newPart(info)
+			l.parts[tp] = p
+			l.fromLedger(p)
+		}
+		l.inform(p, info)
+	}
+	for tp, p := range l.parts {
+		if _, ok := ps[tp]; !ok && len(ps) > 0 {
+			l.halt(p, "the source topic is gone or not mirrored any more", false)
+		}
+	}
+	l.openAll()
+	l.translateAll()
+}
+
+// inform updates a partition's facts. A source topic with another id under the same name is another topic: its offsets
+// mean nothing for the old one, so the partition stops instead of going on at a number that fits by chance.
+func (l *Lane) inform(p *part, info Partition) {
+	old := p.Partition
+	p.Partition = info
+	if m := p.m(); m != nil {
+		if id := m.Origin().SourceTopicID; id != info.SourceTopicID && info.SourceTopicID != [16]byte{} {
+			l.halt(p, "the source topic was deleted and created again (its topic id changed): positions of the old one do not carry over", false)
+			return
+		}
+		if id := m.Origin().TargetTopicID; id != info.TargetTopicID && info.TargetTopicID != [16]byte{} {
+			l.halt(p, "the remote topic was deleted and created again: what was mirrored is gone", false)
+			return
+		}
+	}
+	if p.step == halted && old.NotYet != "" && info.NotYet == "" {
+		p.retryAt = 1
+	}
+}
+
+func (l *Lane) tick() {
+	t := now()
+	for _, p := range l.parts {
+		switch {
+		case p.step == halted && p.retryAt != 0 && t >= p.retryAt:
+			l.restart(p)
+		case p.step == live:
+			if at := p.core.WakeAt(); at != 0 && t >= at {
+				l.advance(p)
+			}
+		}
+		l.flushIfDue(p, t)
+		l.syncIfDue(p, t)
+	}
+	l.openAll()
+	l.keepalive()
+	l.askStarts()
+	if t-l.judgedAt >= rejudgeEvery {
+		l.judgedAt = t
+		l.translateAll()
+	}
+}
+
+func (l *Lane) kick() {
+	if l.ledger == nil {
+		return
+	}
+	js := []*journal{l.ledger}
+	for _, j := range l.verdicts {
+		js = append(js, j)
+	}
+	for _, j := range js {
+		if err := j.kick(); err != nil && l.gone == "" {
+			l.gone = err.Error()
+		}
+	}
+}
+
+// discard releases every byte that the lane holds; the transport has let go of them when the producer stopped, or will
+// answer into an inbox that nobody reads, which is why outputs in flight are left to the garbage collector.
+func (l *Lane) discard() {
+	for _, e := range l.take() {
+		if got, ok := e.(fetched); ok {
+			release(got.Fetched)
+		}
+	}
+	for _, p := range l.parts {
+		l.dropAll(p)
+	}
+}

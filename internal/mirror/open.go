@@ -1,0 +1,234 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tidemark/internal/kafka"
+	"tidemark/internal/lane"
+	"tidemark/internal/ledger"
+	"tidemark/offsetmap"
+)
+
+// opened is what the job found that looks at both ends of a partition before it is mirrored.
+type opened struct {
+	part        *part
+	m           *offsetmap.Map
+	sourceStart int64
+	sourceEnd   int64
+	targetStart int64
+	inexact     int64
+	lost        int64
+	epoch       int16  // in which the partition is written from now on
+	tailEnd     int64  // target log end; what lies between the map and it is to be settled
+	reason      string // it must not be mirrored, and why
+	err         error  // it could not be found out; tried again
+}
+
+// ends are the log boundaries of a partition on both sides.
+type ends struct{ sourceStart, sourceEnd, targetStart, targetEnd int64 }
+
+// openBatch bounds one look, so that a lane of thousands of partitions does not ask for all of them in one request.
+const openBatch = 500
+
+// openAll starts a look at every partition that waits for one.
+func (l *Lane) openAll() {
+	if l.draining {
+		return
+	}
+	var batch []*part
+	for _, p := range l.parts {
+		switch {
+		case p.NotYet != "":
+			if p.step == unopened {
+				l.halt(p, p.NotYet, true)
+			}
+		case p.step == unopened || p.step == live && p.reopen:
+			p.step = opening
+			batch = append(batch, p)
+		}
+		if len(batch) == openBatch {
+			l.startOpening(batch)
+			batch = nil
+		}
+	}
+	if len(batch) > 0 {
+		l.startOpening(batch)
+	}
+}
+
+// startOpening hands the maps of the partitions to a job; until its answer the lane does not touch them.
+func (l *Lane) startOpening(ps []*part) {
+	heads := make([]head, len(ps))
+	for i, p := range ps {
+		heads[i] = head{info: p.Partition, m: p.m(), former: p.head, reopen: p.reopen, damaged: p.damaged, fence: l.unfenced[p.TP] != nil}
+		p.loaded = nil
+	}
+	id := l.id
+	l.jobs.Go(func() error {
+		found := l.flow.lookAtEnds(l.jobsCtx, heads)
+		for i, p := range ps {
+			o := found[i]
+			o.epoch = id.Epoch
+			if o.err == nil && o.reason == "" && heads[i].fence {
+				o.epoch, o.err = l.fenceOne(l.jobsCtx, p.remoteTP())
+				found := l.flow.lookAtEnds(l.jobsCtx, heads[i:i+1])[0]
+				found.epoch, found.err = o.epoch, errors.Join(o.err, found.err)
+				o = found
+			}
+			if o.err == nil && o.reason == "" {
+				o = l.flow.settle(l.jobsCtx, heads[i], id, o)
+			}
+			o.part = p
+			l.post(o)
+		}
+		return nil
+	})
+}
+
+// head is what the ledger says about a partition, for a job.
+type head struct {
+	info    Partition
+	m       *offsetmap.Map // nil: never mirrored
+	former  *ledger.Head   // the head that m came from; nil when never mirrored
+	reopen  bool           // only the source's side is looked at: the lane has written since it owns the partition
+	damaged string         // why the ledger's record about it cannot be used
+	fence   bool           // it could not be fenced with the others: alone, before its next write
+}
+
+// lookAtEnds asks for the log boundaries of all partitions, in four requests per broker at most.
+func (f *Flow) lookAtEnds(ctx context.Context, heads []head) []opened {
+	out := make([]opened, len(heads))
+	var from, to []kafka.TP
+	for _, h := range heads {
+		from = append(from, h.info.TP)
+		to = append(to, h.info.remoteTP())
+	}
+	sourceStart, failedA := offsets(ctx, f.source, from, -2, false)
+	sourceEnd, failedB := offsets(ctx, f.source, from, -1, f.Committed)
+	targetStart, failedC := offsets(ctx, f.target, to, -2, false)
+	targetEnd, failedD := offsets(ctx, f.target, to, -1, false)
+	for i, h := range heads {
+		s, t := h.info.TP, h.info.remoteTP()
+		if err := errors.Join(failedA[s], failedB[s], failedC[t], failedD[t]); err != nil {
+			out[i].err = err
+			out[i].m = h.m
+			continue
+		}
+		out[i] = begin(h, ends{sourceStart[s], sourceEnd[s], targetStart[t], targetEnd[t]}, f.SourceCluster)
+	}
+	return out
+}
+
+func offsets(ctx context.Context, c *kafka.Client, tps []kafka.TP, spec int64, committed bool) (map[kafka.TP]int64, map[kafka.TP]error) {
+	at, failed, err := c.ListOffsets(ctx, tps, spec, committed)
+	if failed == nil {
+		failed = map[kafka.TP]error{}
+	}
+	for _, tp := range tps {
+		if _, ok := at[tp]; !ok && failed[tp] == nil {
+			failed[tp] = errors.Join(err, fmt.Errorf("no answer about the log of %s", tp))
+		}
+	}
+	return at, failed
+}
+
+// begin decides by the boundaries alone; what lies between the map's end and the target's log end is settle's work.
+func begin(h head, e ends, sourceCluster string) opened {
+	o := opened{m: h.m, sourceStart: e.sourceStart, sourceEnd: e.sourceEnd, targetStart: e.targetStart}
+	if h.damaged != "" {
+		o.reason = "the ledger's record of this partition is damaged: " + h.damaged
+		return o
+	}
+	if h.m == nil {
+		if e.targetEnd > e.targetStart {
+			o.reason = fmt.Sprintf("remote topic %s holds %d offsets that Tidemark did not write (another mirror, or an alias that meant another cluster): use another alias or policy, or delete the remote topic to mirror it anew",
+				h.info.Remote, e.targetEnd-e.targetStart)
+			return o
+		}
+		o.m = offsetmap.New(offsetmap.Origin{
+			SourceCluster: sourceCluster, SourceTopicID: h.info.SourceTopicID, TargetTopicID: h.info.TargetTopicID,
+			SourceStart: offsetmap.SourceOffset(e.sourceStart), Base: offsetmap.TargetOffset(e.targetEnd),
+		})
+		return o
+	}
+	if cluster := h.m.Origin().SourceCluster; cluster != "" && cluster != sourceCluster {
+		o.reason = fmt.Sprintf("the ledger says that this partition came from cluster %s, the alias now means cluster %s", cluster, sourceCluster)
+		return o
+	}
+	if e.targetEnd < int64(h.m.TargetEnd()) && !h.reopen {
+		o.reason = fmt.Sprintf("the target's log ends at %d, but records up to %d were acknowledged there: the target lost records (unclean leader election, or topic re-created)", e.targetEnd, h.m.TargetEnd())
+		return o
+	}
+	o.sourceEnd, o.tailEnd = e.sourceEnd, e.targetEnd
+	return o
+}
+
+// opened takes a job's answer.
+func (l *Lane) opened(o opened) {
+	p := o.part
+	p.loaded = nil
+	if p.core == nil {
+		p.loaded = o.m
+	}
+	p.sourceStart, p.targetStart = o.sourceStart, o.targetStart
+	switch {
+	case o.err != nil:
+		if l.jobsCtx.Err() == nil {
+			p.step = unopened
+			if p.core != nil {
+				p.step = live
+			}
+			l.halt(p, o.err.Error(), true)
+		}
+		return
+	case o.reason != "":
+		p.step = unopened
+		if p.core != nil {
+			p.step = live
+		}
+		l.halt(p, o.reason, true)
+		return
+	}
+	if o.lost > 0 {
+		l.log.Warn("source records were removed before they were mirrored", "partition", p.TP.String(), "lost_at_most", o.lost, "source_log_start", o.sourceStart)
+	}
+	if o.inexact > 0 {
+		p.inexact += o.inexact
+		l.log.Warn("resume is not exact: some records may stand twice on the target", "partition", p.TP.String(), "at_most", o.inexact)
+	}
+	delete(l.unfenced, p.TP)
+	if p.core == nil {
+		p.core = lane.NewPart(l.flow.Limits, o.m, o.epoch)
+		p.loaded, p.reopen = nil, false
+	}
+	if p.reopen {
+		p.reopen, p.step = false, live
+		l.act(p, p.core.Restart())
+		if p.core.Busy() {
+			return // fence and look come first; they end in goLive
+		}
+	}
+	l.goLive(p)
+}
+
+// goLive writes the head of the epoch in which the partition will be written and starts reading; the core is only let
+// at the target once that head is acknowledged (MR1).
+func (l *Lane) goLive(p *part) {
+	p.step, p.reason, p.retryAt = heading, "", 0
+	if p.feed == nil {
+		p.feed = &feed{tp: p.TP, lane: l, cap: max(l.flow.MemoryBytes/8, 2<<20)}
+		l.flow.mu.Lock()
+		l.flow.feeds[p.TP] = p.feed
+		l.flow.mu.Unlock()
+	}
+	l.writeHead(p, func() {
+		if p.step != heading {
+			return
+		}
+		p.step = live
+		l.readOn(p)
+		l.translatePart(p)
+	})
+}

@@ -1,0 +1,117 @@
+package mirror
+
+import (
+	"tidemark/internal/batch"
+	"tidemark/internal/kafka"
+	"tidemark/internal/lane"
+	"tidemark/internal/ledger"
+	"tidemark/offsetmap"
+)
+
+// step is where a partition stands between "in the lane" and "mirrored".
+type step uint8
+
+const (
+	unopened step = iota // nothing known yet, or to be tried again at retryAt
+	opening              // a job looks at both ends
+	heading              // its head is on the way to the ledger; nothing may be written before (MR1)
+	live                 // core decides
+	halted               // core is stopped, or opening failed
+)
+
+// part is one partition of a lane. Only the lane's goroutine touches it.
+type part struct {
+	Partition
+	step    step
+	reason  string // why it is halted
+	retryAt int64
+	feed    *feed
+	core    *lane.Part
+	loaded  *offsetmap.Map // from the ledger, until opened
+	head    *ledger.Head   // as loaded from the ledger; nil if there was none
+	damaged string         // why the ledger record cannot be used
+	inexact int64          // records that may stand twice on the target after an inexact alignment
+	reopen  bool           // both ends must be looked at again before it goes on
+
+	pieces map[uint64]*piece
+	outs   map[uint64]*out
+
+	// Head keeping.
+	dirty      bool
+	headAt     int64 // when the last head was queued, ms
+	sinceHead  int64 // bytes mirrored since
+	headFlight int   // heads on the way
+	keep       int64 // bytes acknowledged in all
+
+	syncedAt             int64
+	lastUp, lastDown     int64 // last mirrored record, for offset syncs; -1 none
+	syncedUp             int64
+	sourceEnd, sourceLSO int64 // source high watermark and last stable offset, -1 unknown
+	sourceStart          int64
+	targetStart          int64
+}
+
+// piece is a fetched batch that the core knows by its ID.
+type piece struct {
+	view   batch.View
+	legacy *batch.Output // a set of an old format, rebuilt already, instead of view
+	buf    *buffer
+	raw    bool // may go as it is
+	crop   int64
+}
+
+// buffer counts the pieces that still need one fetched response's bytes.
+type buffer struct {
+	feed *feed
+	free func()
+	size int64
+	refs int
+}
+
+// drop gives one reference back; the last one returns the bytes to the transport's pool.
+func (b *buffer) drop(f *Flow) {
+	if b.refs--; b.refs == 0 {
+		if b.free != nil {
+			b.free()
+		}
+		b.feed.free(f, b.size)
+	}
+}
+
+// out is a prepared batch and the fetched bytes that it is made of.
+type out struct {
+	bytes    []byte
+	bufs     []*buffer
+	rebuilt  *batch.Output // to give back to the builder
+	settled  bool          // the core needs it no longer
+	inFlight int           // the transport may still write it
+}
+
+func newPart(p Partition) *part {
+	return &part{Partition: p, pieces: map[uint64]*piece{}, outs: map[uint64]*out{}, lastUp: -1, syncedUp: -1, sourceEnd: -1, sourceLSO: -1, sourceStart: -1, targetStart: -1}
+}
+
+// letGo frees an output once neither the core nor the transport needs it (MR3).
+func (p *part) letGo(f *Flow, id uint64) {
+	o := p.outs[id]
+	if o == nil || !o.settled || o.inFlight > 0 {
+		return
+	}
+	delete(p.outs, id)
+	for _, b := range o.bufs {
+		b.drop(f)
+	}
+	if o.rebuilt != nil {
+		f.builder.Release(*o.rebuilt)
+	}
+}
+
+// m is the partition's offset map, or nil before it is opened.
+func (p *part) m() *offsetmap.Map {
+	if p.core != nil {
+		return p.core.Map()
+	}
+	return p.loaded
+}
+
+func (p *part) key() kafka.TP { return p.TP }

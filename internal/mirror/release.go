@@ -1,0 +1,69 @@
+package mirror
+
+import (
+	"time"
+
+	"tidemark/internal/ledger"
+)
+
+// drain stops reading and sends nothing that is not on its way already.
+func (l *Lane) drain() {
+	l.draining = true
+	for _, p := range l.parts {
+		if p.feed != nil {
+			p.feed.stop(l.flow)
+		}
+		if p.core == nil {
+			continue
+		}
+		for _, id := range p.core.Drain() {
+			if pc := p.pieces[id]; pc != nil {
+				delete(p.pieces, id)
+				pc.buf.drop(l.flow)
+			}
+		}
+	}
+}
+
+// drained goes on with the release: wait for what is in flight, write every head, then the word "released". Without
+// that word (time ran out, something stayed in doubt) the next owner fences and looks.
+func (l *Lane) drained(deadline time.Time) (finished bool, err error) {
+	if time.Now().After(deadline) {
+		l.log.Warn("released without the word: something was still in flight; the next owner will look at the target's tail")
+		return true, nil
+	}
+	for _, p := range l.parts {
+		if p.core == nil {
+			continue
+		}
+		if !p.core.Clean() {
+			if p.step != halted {
+				return false, nil
+			}
+			l.unclean = true
+			continue
+		}
+		if p.dirty && p.step == live {
+			l.writeHead(p, nil)
+		}
+	}
+	if !l.ledger.idle() {
+		return false, nil
+	}
+	for _, j := range l.verdicts {
+		if !j.idle() {
+			return false, nil
+		}
+	}
+	if l.unclean || !l.claimed {
+		return true, nil
+	}
+	if !l.releasing {
+		l.releasing = true
+		id := l.coord.get()
+		claim := ledger.Claim{ProducerID: id.ProducerID, Epoch: id.Epoch, TransactionalID: l.flow.TransactionalID(l.n), Owner: l.flow.Owner, Released: true, At: time.Now()}
+		l.ledger.add([]byte(ledger.Key{Kind: ledger.KindClaim}.String()), claim.Encode(), func() { l.released = true })
+		return false, nil
+	}
+	return l.released, nil
+}

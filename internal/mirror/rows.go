@@ -1,0 +1,143 @@
+package mirror
+
+import (
+	"encoding/hex"
+	"time"
+
+	"tidemark/internal/kafka"
+	"tidemark/internal/ledger"
+	"tidemark/internal/translate"
+	"tidemark/internal/verdicts"
+	"tidemark/offsetmap"
+)
+
+// published is what the verdicts topic says about a position, as far as we wrote it.
+type published struct {
+	committed int64
+	metadata  string
+	verdict   translate.Verdict
+	at        int64
+}
+
+// restateEvery bounds how often a row is written again when only its number changed ("ahead by 10,000", "by 9,000").
+const restateEvery = 500
+
+// translateAll brings the rows of every partition up to date with the source's commits.
+func (l *Lane) translateAll() {
+	for _, p := range l.parts {
+		l.translatePart(p)
+	}
+}
+
+// translatePart judges every committed position of a partition and publishes what is news. While a job owns the map
+// the last rows stay as they are.
+func (l *Lane) translatePart(p *part) {
+	if p.step == opening || l.draining || l.ledger == nil {
+		return
+	}
+	_, commits := l.flow.snapshot()
+	for _, c := range commits[p.TP] {
+		l.judge(p, c)
+	}
+}
+
+func (l *Lane) judge(p *part, c verdicts.Commit) {
+	key := verdicts.Key{Group: c.Group, Topic: p.TP.Topic, Partition: p.TP.Partition}
+	v := translate.Judge(l.input(p, c))
+	last, known := l.rows[key]
+	t := now()
+	if known && last.committed == c.Offset && last.metadata == c.Metadata {
+		if last.verdict == v {
+			return
+		}
+		if last.verdict.Kind == v.Kind && last.verdict.Target == v.Target && t-last.at < restateEvery {
+			return
+		}
+	}
+	l.rows[key] = published{committed: c.Offset, metadata: c.Metadata, verdict: v, at: t}
+	l.publish(key, &verdicts.Row{
+		RemoteTopic: p.Remote, SourceTopic: hex.EncodeToString(p.SourceTopicID[:]), TargetTopic: hex.EncodeToString(p.TargetTopicID[:]),
+		Committed: c.Offset, CommitAt: -1, Metadata: c.Metadata, ClaimEpoch: l.id.Epoch, SourceEnd: p.sourceEnd,
+		Verdict: v, At: time.UnixMilli(t),
+	})
+}
+
+func (l *Lane) input(p *part, c verdicts.Commit) translate.Input {
+	in := translate.Input{
+		Committed:   offsetmap.SourceOffset(c.Offset),
+		SourceStart: offsetmap.SourceOffset(p.sourceStart), LastStable: translate.Unknown,
+		TargetStart: offsetmap.TargetOffset(p.targetStart), TargetEnd: translate.Unknown,
+		Earliest: l.flow.Earliest, Absent: "the mirror has not looked at the partition yet",
+	}
+	if l.flow.Committed {
+		in.LastStable = offsetmap.SourceOffset(p.sourceLSO)
+	}
+	if m := p.m(); m != nil {
+		in.Map, in.MapTopicID = m, m.Origin().SourceTopicID
+	}
+	if p.step == halted {
+		in.Stopped = p.reason
+	}
+	return in
+}
+
+// publish writes a row, or deletes it when row is nil.
+func (l *Lane) publish(key verdicts.Key, row *verdicts.Row) {
+	n := ledger.GroupLane(key.Group, l.flow.Lanes)
+	j := l.verdicts[n]
+	if j == nil {
+		j = &journal{lane: l, tp: kafka.TP{Topic: l.flow.Verdicts, Partition: n}, epoch: l.id.Epoch}
+		l.verdicts[n] = j
+	}
+	if row == nil {
+		delete(l.rows, key)
+		j.add(key.EncodeKey(), nil, nil)
+		return
+	}
+	value, err := row.EncodeRow()
+	if err != nil {
+		if l.gone == "" {
+			l.gone = "encode a verdict row: " + err.Error()
+		}
+		return
+	}
+	j.add(key.EncodeKey(), value, nil)
+}
+
+// startsEvery is how often the target's log starts are asked for: retention there makes positions unusable and the map
+// smaller, also on partitions that nothing is written to.
+const startsEvery = 10 * time.Second
+
+// starts is the target's log start of many partitions, from a job.
+type starts struct{ at map[kafka.TP]int64 }
+
+func (l *Lane) askStarts() {
+	if l.draining || time.Since(l.startsAt) < startsEvery {
+		return
+	}
+	l.startsAt = time.Now()
+	var tps []kafka.TP
+	for _, p := range l.parts {
+		if p.step == live {
+			tps = append(tps, p.remoteTP())
+		}
+	}
+	if len(tps) == 0 {
+		return
+	}
+	l.jobs.Go(func() error {
+		at, _ := offsets(l.jobsCtx, l.flow.target, tps, -2, false)
+		l.post(starts{at: at})
+		return nil
+	})
+}
+
+func (l *Lane) started(e starts) {
+	for _, p := range l.parts {
+		if at, ok := e.at[p.remoteTP()]; ok && at > p.targetStart && p.step == live {
+			p.targetStart = at
+			l.trim(p)
+			l.translatePart(p)
+		}
+	}
+}

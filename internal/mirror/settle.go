@@ -1,0 +1,277 @@
+package mirror
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/maphash"
+
+	"tidemark/internal/batch"
+	"tidemark/internal/lane"
+	"tidemark/offsetmap"
+)
+
+// settle finds out how far the target's tail beyond the map reaches on the source, and what the source lost meanwhile.
+// It runs in a job and owns the map until its answer is posted.
+func (f *Flow) settle(ctx context.Context, h head, id lane.Identity, o opened) opened {
+	if h.m == nil {
+		return o
+	}
+	if !h.reopen && o.tailEnd > int64(h.m.TargetEnd()) {
+		if err := f.settleTail(ctx, h, id, &o); err != nil {
+			o.err = err
+			return o
+		}
+		if o.reason != "" {
+			return o
+		}
+	}
+	if reason, err := f.truncated(ctx, h, o); err != nil || reason != "" {
+		o.reason, o.err = reason, err
+		return o
+	}
+	if through := int64(o.m.Through()); o.sourceStart > through {
+		o.lost = o.sourceStart - through
+		if err := o.m.Lose(offsetmap.SourceOffset(o.sourceStart), o.lost); err != nil {
+			o.reason = err.Error()
+		}
+	}
+	return o
+}
+
+// truncated says whether the source's log no longer holds what was mirrored from it.
+func (f *Flow) truncated(ctx context.Context, h head, o opened) (string, error) {
+	through := int64(o.m.Through())
+	say := func(end int64) string {
+		return fmt.Sprintf("the source log was truncated to offset %d (unclean leader election, or the topic was re-created): records up to %d exist on the target only; decide which side is right", end, through)
+	}
+	if o.sourceEnd < through && o.sourceEnd >= 0 && !f.Committed {
+		return say(o.sourceEnd), nil
+	}
+	last := o.m.LastEpoch()
+	if last < 0 {
+		return "", nil
+	}
+	epoch, end, err := f.source.OffsetsForEpoch(ctx, h.info.TP, -1, last)
+	if err != nil {
+		return "", err
+	}
+	if epoch >= 0 && end >= 0 && end < through {
+		return say(end), nil
+	}
+	return "", nil
+}
+
+// errEnough ends a scan that has seen what it needs.
+var errEnough = errors.New("enough")
+
+// settleTail reads the tail of the target and aligns it with the source.
+func (f *Flow) settleTail(ctx context.Context, h head, id lane.Identity, o *opened) error {
+	anchor := int64(h.m.TargetEnd())
+	hash := newHasher()
+	t := tail{end: o.tailEnd, epoch: h.former.Epoch, sequence: h.former.Sequence}
+	err := f.targetNet.Scan(ctx, h.info.remoteTP(), max(anchor, o.targetStart), o.tailEnd, 0, unmarked(func(v batch.View, _ bool) error {
+		ours := v.ProducerID() == h.former.ProducerID || v.ProducerID() == id.ProducerID
+		return t.add(f.builder, hash, v, anchor, ours)
+	}))
+	if err != nil {
+		return fmt.Errorf("read the tail of %s beyond offset %d: %w", h.info.remoteTP(), anchor, err)
+	}
+	in := lane.AlignInput{
+		Through: int64(h.m.Through()), SourceStart: o.sourceStart, SourceEnd: o.sourceEnd,
+		SourceStill:    o.sourceStart <= int64(h.m.Through()) && !h.info.SourceCompacts,
+		SourceCompacts: h.info.SourceCompacts, TargetCompacts: h.info.TargetCompacts,
+		TargetStart: o.targetStart, TargetEnd: o.tailEnd, Target: anchor, Count: t.count(anchor, o.targetStart), Tail: t.records,
+	}
+	if in.Count != 0 {
+		if in.Source, err = f.survivors(ctx, h, hash, in); err != nil {
+			return err
+		}
+		a := lane.Align(in)
+		if a.Mismatch != nil {
+			o.reason = fmt.Sprintf("the target's tail beyond offset %d does not follow from the source beyond offset %d: %v", anchor, in.Through, a.Mismatch)
+			return nil
+		}
+		o.inexact = a.Duplicates
+		if err := replay(o.m, a.Runs, t.landed, o.tailEnd); err != nil {
+			o.reason = "offset map: " + err.Error()
+			return nil
+		}
+		if a.Place > int64(o.m.Through()) {
+			err = o.m.Advance(offsetmap.SourceOffset(a.Place))
+		}
+	} else {
+		err = replay(o.m, nil, t.landed, o.tailEnd)
+	}
+	if err != nil {
+		o.reason = "offset map: " + err.Error()
+	}
+	return nil
+}
+
+// tail collects what stands on the target beyond an anchor.
+type tail struct {
+	end      int64
+	epoch    int16 // of the anchor
+	sequence int32
+	landed   []lane.Landed
+	records  []lane.TailRecord
+	last     int64 // records of ours up to and including the last batch seen, by sequence
+	holes    bool  // offsets without a header: whose they were is unknown
+	next     int64
+}
+
+func (t *tail) add(b *batch.Builder, hash *hasher, v batch.View, anchor int64, ours bool) error {
+	from := max(v.BaseOffset(), anchor)
+	if t.next == 0 {
+		t.next = anchor
+	}
+	t.holes = t.holes || from > t.next
+	t.next = v.NextOffset()
+	l := lane.Landed{Base: from, Count: v.NextOffset() - from, Ours: ours && !v.Control(), Marker: v.Control(), Epoch: v.ProducerEpoch(), Sequence: v.BaseSequence()}
+	t.landed = append(t.landed, l)
+	if !l.Ours {
+		return nil
+	}
+	if v.ProducerEpoch() != t.epoch {
+		return fmt.Errorf("target offset %d holds a batch of ours in epoch %d, the ledger's head is in epoch %d", v.BaseOffset(), v.ProducerEpoch(), t.epoch)
+	}
+	first := int64(uint32(v.BaseSequence()-t.sequence) & 0x7fffffff)
+	t.last = first + v.NextOffset() - v.BaseOffset()
+	if int32(v.NextOffset()-v.BaseOffset()) != v.Count() {
+		t.holes = true
+	}
+	base := v.BaseOffset()
+	return b.Each(v, func(r batch.Record) error {
+		t.records = append(t.records, lane.TailRecord{
+			Target: r.Offset, Index: first + r.Offset - base, Hash: hash.record(r), Key: hash.key(r.Key), Ours: true,
+		})
+		return nil
+	})
+}
+
+// count is how many records of ours were written beyond the anchor, -1 if headers that would tell are gone.
+func (t *tail) count(anchor, start int64) int64 {
+	if start > anchor || t.next < t.end && len(t.landed) > 0 || len(t.landed) == 0 {
+		return -1
+	}
+	last := t.landed[len(t.landed)-1]
+	if t.holes && !last.Ours && !last.Marker {
+		return -1
+	}
+	return t.last
+}
+
+// survivors reads the source's records from the map's end on, as many as can have been mirrored.
+func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.AlignInput) ([]lane.SourceRecord, error) {
+	var out []lane.SourceRecord
+	var records int64
+	most := in.Count
+	if most < 0 {
+		most = in.TargetEnd - in.Target
+	}
+	var isolation int8
+	if f.Committed {
+		isolation = 1
+	}
+	from := max(in.Through, in.SourceStart)
+	err := f.sourceNet.Scan(ctx, h.info.TP, from, in.SourceEnd, isolation, unmarked(func(v batch.View, aborted bool) error {
+		if v.Control() || aborted || v.Count() == 0 {
+			// Only where records can have vanished does it matter which offsets never held one.
+			for o := max(v.BaseOffset(), from); !in.SourceStill && o < v.NextOffset(); o++ {
+				out = append(out, lane.SourceRecord{Offset: o, Blank: true})
+			}
+			return nil
+		}
+		err := f.builder.Each(v, func(r batch.Record) error {
+			if r.Offset < from {
+				return nil
+			}
+			records++
+			out = append(out, lane.SourceRecord{Offset: r.Offset, Hash: hash.record(r), Key: hash.key(r.Key), Tombstone: r.Value == nil})
+			return nil
+		})
+		if err == nil && records > most {
+			return errEnough
+		}
+		return err
+	}))
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, fmt.Errorf("read %s from offset %d to find what is mirrored: %w", h.info.TP, from, err)
+	}
+	return out, nil
+}
+
+// replay writes what a look found into the map, in target order: runs as records, markers as markers, and everything
+// else as foreign, also records of ours whose source offset is not certain: a position in front of them reads them.
+func replay(m *offsetmap.Map, runs []offsetmap.Run, landed []lane.Landed, end int64) error {
+	fill := func(to int64) error {
+		for _, l := range landed {
+			a, b := max(l.Base, int64(m.TargetEnd())), min(l.Base+l.Count, to)
+			if b <= a {
+				continue
+			}
+			if a > int64(m.TargetEnd()) {
+				if err := m.Foreign(offsetmap.TargetOffset(a)); err != nil {
+					return err
+				}
+			}
+			mark := m.Foreign
+			if l.Marker {
+				mark = m.Marker
+			}
+			if err := mark(offsetmap.TargetOffset(b)); err != nil {
+				return err
+			}
+		}
+		if to > int64(m.TargetEnd()) {
+			return m.Foreign(offsetmap.TargetOffset(to))
+		}
+		return nil
+	}
+	for _, r := range runs {
+		if err := fill(int64(r.Target)); err != nil {
+			return err
+		}
+		if err := m.Append(r); err != nil {
+			return err
+		}
+	}
+	return fill(end)
+}
+
+// hasher compares records by content within one process run.
+type hasher struct{ seed maphash.Seed }
+
+func newHasher() *hasher { return &hasher{seed: maphash.MakeSeed()} }
+
+func (h *hasher) key(k []byte) uint64 {
+	if k == nil {
+		return 0
+	}
+	return maphash.Bytes(h.seed, k) | 1
+}
+
+// record leaves the timestamp out: a target topic that stamps records itself changes it.
+func (h *hasher) record(r batch.Record) uint64 {
+	var m maphash.Hash
+	m.SetSeed(h.seed)
+	part := func(b []byte) {
+		var n [8]byte
+		size := int64(len(b))
+		if b == nil {
+			size = -1
+		}
+		binary.BigEndian.PutUint64(n[:], uint64(size))
+		m.Write(n[:])
+		m.Write(b)
+	}
+	part(r.Key)
+	part(r.Value)
+	for _, hd := range r.Headers {
+		part([]byte(hd.Key))
+		part(hd.Value)
+	}
+	return m.Sum64()
+}

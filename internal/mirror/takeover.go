@@ -1,0 +1,204 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"tidemark/internal/batch"
+	"tidemark/internal/kafka"
+	"tidemark/internal/lane"
+	"tidemark/internal/ledger"
+)
+
+// txnTimeout is the transaction time-out of a lane's identity. Its transactions are empty and end at once; the
+// time-out only matters when we die between AddPartitionsToTxn and EndTxn.
+const txnTimeout = 10 * time.Second
+
+// TransactionalID names a lane's identity on the target.
+func (s Settings) TransactionalID(n int32) string {
+	return fmt.Sprintf("tidemark.%s->%s.lane.%d", s.Source, s.Target, n)
+}
+
+// takeOver does the steps of a take-over up to the point where partitions can be opened one by one: identity, fence of
+// the lane's own topics, the ledger's contents, fence of the partitions that were written, claim.
+//
+// The claim is written before partitions are settled, not after: a crash in between leaves the heads and their anchors
+// as they were, so that the next owner settles the same tails. Partition by partition, a head in the new epoch follows
+// before anything is written (MR1).
+func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, error) {
+	f := l.flow
+	tp := kafka.TP{Topic: f.Ledger, Partition: l.n}
+	contents, err := f.readLedger(ctx, tp)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := f.layout(contents); err != nil {
+		return nil, 0, err
+	}
+	got, err := f.target.InitProducer(ctx, f.TransactionalID(l.n), txnTimeout)
+	if err != nil {
+		return nil, 0, err
+	}
+	l.id = lane.Identity(got)
+	l.coord.set(got)
+	var former *lane.Former
+	if c := contents.Claim; c != nil {
+		former = &lane.Former{Identity: lane.Identity{ProducerID: c.ProducerID, Epoch: c.Epoch}, Released: c.Released}
+	}
+	how := lane.Judge(former, l.id)
+	l.log.Info("taking over", "how", how.String(), "producer_id", got.ProducerID, "epoch", got.Epoch)
+	if how == lane.Expired {
+		l.log.Warn("the former owner's identity expired on the target, so it cannot be fenced; waiting until its lease has run out",
+			"former", contents.Claim.Owner, "wait", f.SessionTimeout)
+		if err := wait(ctx, f.SessionTimeout); err != nil {
+			return nil, 0, err
+		}
+	}
+	if how != lane.Clean {
+		if err := l.fenceOwn(ctx, tp); err != nil {
+			return nil, 0, err
+		}
+		// The ledger stands still now; what a former owner wrote meanwhile counts.
+		if contents, err = f.readLedger(ctx, tp); err != nil {
+			return nil, 0, err
+		}
+	}
+	if how == lane.Crashed || how == lane.Expired {
+		if err := l.fenceHeads(ctx, contents); err != nil {
+			return nil, 0, err
+		}
+	}
+	return contents, how, nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// layout refuses a ledger that was made for another spread of partitions over lanes.
+func (f *Flow) layout(c *ledger.Contents) error {
+	m := c.Meta
+	if m == nil {
+		return nil // partitions other than 0 hold none; the engine checked partition 0
+	}
+	if m.Lanes != f.Lanes || m.Hash != ledger.HashName {
+		return fmt.Errorf("ledger %s was made for %d lanes by %s, this process would use %d by %s", f.Ledger, m.Lanes, m.Hash, f.Lanes, ledger.HashName)
+	}
+	return nil
+}
+
+// readLedger reads a ledger partition to its end.
+func (f *Flow) readLedger(ctx context.Context, tp kafka.TP) (*ledger.Contents, error) {
+	end, failed := offsets(ctx, f.target, []kafka.TP{tp}, -1, false)
+	start, failedStart := offsets(ctx, f.target, []kafka.TP{tp}, -2, false)
+	if err := errors.Join(failed[tp], failedStart[tp]); err != nil {
+		return nil, err
+	}
+	c := ledger.NewContents()
+	if start[tp] >= end[tp] {
+		return c, nil
+	}
+	err := f.targetNet.Scan(ctx, tp, start[tp], end[tp], 0, unmarked(func(v batch.View, _ bool) error {
+		if v.Control() || v.Count() == 0 {
+			return nil
+		}
+		return f.builder.Each(v, func(r batch.Record) error { return c.Apply(r.Offset, r.Key, r.Value) })
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("read ledger %s: %w", tp, err)
+	}
+	return c, nil
+}
+
+// fenceOwn fences the ledger partition and every partition of the verdicts topic, which all lanes write.
+func (l *Lane) fenceOwn(ctx context.Context, tp kafka.TP) error {
+	own := []kafka.TP{tp}
+	for i := range l.flow.Lanes {
+		own = append(own, kafka.TP{Topic: l.flow.Verdicts, Partition: i})
+	}
+	_, refused, err := l.flow.target.Fence(ctx, l.flow.TransactionalID(l.n), l.coord.get(), own)
+	if err != nil {
+		return err
+	}
+	for tp, why := range refused {
+		return fmt.Errorf("fence %s: %w", tp, why)
+	}
+	return nil
+}
+
+// fenceHeads fences every partition that was ever written. Those that cannot be fenced now (no leader, topic gone) are
+// left stopped and are fenced alone before their next write.
+func (l *Lane) fenceHeads(ctx context.Context, c *ledger.Contents) error {
+	var tps []kafka.TP
+	of := map[kafka.TP]kafka.TP{}
+	for p, h := range c.Heads {
+		to := kafka.TP{Topic: h.RemoteTopic, Partition: p.Partition}
+		of[to] = kafka.TP{Topic: p.Topic, Partition: p.Partition}
+		tps = append(tps, to)
+	}
+	if len(tps) == 0 {
+		return nil
+	}
+	_, refused, err := l.flow.target.Fence(ctx, l.flow.TransactionalID(l.n), l.coord.get(), tps)
+	if err != nil {
+		return err
+	}
+	for to, why := range refused {
+		l.unfenced[of[to]] = why
+	}
+	return nil
+}
+
+// adopt takes over what the ledger says and writes the claim. Partitions are opened as the flow names them; a head of
+// a partition that the flow does not name is kept in the ledger untouched.
+func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
+	l.ledger = &journal{lane: l, tp: kafka.TP{Topic: l.flow.Ledger, Partition: l.n}, epoch: l.id.Epoch}
+	l.keepAt = time.Now()
+	for _, d := range c.Other {
+		l.log.Warn("damaged ledger record", "key", d.Key, "offset", d.Offset, "error", d.Err)
+	}
+	claim := ledger.Claim{ProducerID: l.id.ProducerID, Epoch: l.id.Epoch, TransactionalID: l.flow.TransactionalID(l.n), Owner: l.flow.Owner, At: time.Now()}
+	l.ledger.add([]byte(ledger.Key{Kind: ledger.KindClaim}.String()), claim.Encode(), func() { l.claimed = true })
+	l.contents = c
+	l.how = how
+}
+
+// fromLedger gives a new partition what the ledger knows about it.
+func (l *Lane) fromLedger(p *part) {
+	key := ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}
+	if d, bad := l.contents.HeadDamaged(key); bad {
+		p.damaged = fmt.Sprintf("offset %d of %s-%d: %v", d.Offset, l.flow.Ledger, l.n, d.Err)
+		return
+	}
+	h, ok := l.contents.Heads[key]
+	if !ok {
+		return
+	}
+	m, err := l.contents.Map(key)
+	if err != nil {
+		p.damaged = err.Error()
+		return
+	}
+	if missing := m.Missing(); len(missing) > 0 {
+		l.log.Warn("blocks of the offset map are missing or damaged: positions there are bounded, not exact", "partition", p.TP.String(), "blocks", len(missing))
+	}
+	p.head, p.loaded = &h, m
+	p.sourceEnd = h.SourceEnd
+	delete(l.contents.Heads, key)
+}
+
+// isFenced says whether an error means that another owner has the lane.
+func isFenced(err error) bool {
+	return errors.Is(err, kerr.InvalidProducerEpoch) || errors.Is(err, kerr.ProducerFenced)
+}
