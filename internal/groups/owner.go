@@ -310,8 +310,11 @@ func (o *Owner) note(id string, g *group, s translate.WriteState) {
 		return
 	}
 	level := slog.LevelInfo
-	if s.Kind == translate.Waiting || s.Kind == translate.Refused {
+	switch s.Kind {
+	case translate.Waiting, translate.Refused:
 		level = slog.LevelWarn
+	case translate.Written, translate.UpToDate:
+		level = slog.LevelDebug // the normal life of every group; the others are worth a line each
 	}
 	o.log.Log(context.Background(), level, "group", "group", id, "state", s.String())
 }

@@ -1,0 +1,186 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
+
+	"tidemark/internal/config"
+	"tidemark/internal/engine"
+	"tidemark/internal/testcluster"
+)
+
+// suite is the pair of real clusters that all tests share.
+var suite struct{ source, target *testcluster.Real }
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	fail := func(err error) int {
+		fmt.Fprintln(os.Stderr, "real brokers:", err)
+		return 1
+	}
+	if err := testcluster.Tools(ctx); err != nil {
+		return fail(err)
+	}
+	if _, err := testcluster.Libs(ctx); err != nil {
+		return fail(err)
+	}
+	var g errgroup.Group
+	g.Go(func() (err error) {
+		suite.source, err = testcluster.StartReal(ctx, testcluster.RealOptions{Name: "source", Brokers: 1, HeapMB: 768})
+		return err
+	})
+	g.Go(func() (err error) {
+		suite.target, err = testcluster.StartReal(ctx, testcluster.RealOptions{Name: "target", Brokers: 1, HeapMB: 768})
+		return err
+	})
+	err := g.Wait()
+	for _, r := range []*testcluster.Real{suite.source, suite.target} {
+		if r != nil {
+			defer func() { _ = r.Stop() }()
+		}
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return m.Run()
+}
+
+// flow is one test's flow between the shared clusters. Its source alias is the test's own, so that ledger, verdicts and
+// remote topics are too.
+type flow struct {
+	t        *testing.T
+	alias    string // of the source
+	cfg      *config.Config
+	src, dst *kadm.Client
+	log      *slog.Logger
+}
+
+// newFlow makes a flow that mirrors topics with the given prefix pattern.
+func newFlow(t *testing.T, alias, topics, groups, extra string) *flow {
+	t.Helper()
+	yaml := fmt.Sprintf(`
+clusters:
+  %[1]s: {bootstrap: %[2]q}
+  T: {bootstrap: %[3]q}
+flows:
+  - {from: %[1]s, to: T, topics: [%[4]q], groups: [%[5]q], replication_factor: 1, offset_syncs_replication_factor: 1,
+     checkpoints_replication_factor: 1, heartbeats_replication_factor: 1, lanes: 4, positions_interval: 200ms%[6]s}
+`, alias, suite.source.BootstrapString(), suite.target.BootstrapString(), topics, groups, extra)
+	cfg, err := config.Parse("test.yaml", []byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &flow{t: t, alias: alias, cfg: cfg, log: slog.New(slog.NewTextHandler(&testLog{t: t}, nil))}
+	f.src = kadm.NewClient(suite.source.Client(t))
+	f.dst = kadm.NewClient(suite.target.Client(t))
+	return f
+}
+
+// testLog writes to the test's log until the test has ended.
+type testLog struct {
+	t  *testing.T
+	mu sync.Mutex
+}
+
+func (w *testLog) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.t.Log(strings.TrimSpace(string(p)))
+	return len(p), nil
+}
+
+// start runs the flow in this process; the returned func stops it cleanly and gives the engine's error.
+func (f *flow) start() (stop func() error) {
+	f.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- engine.Run(ctx, f.cfg, f.cfg.Flows, engine.Options{Log: f.log}) }()
+	var once sync.Once
+	var err error
+	stop = func() error {
+		once.Do(func() {
+			cancel()
+			select {
+			case err = <-done:
+			case <-time.After(60 * time.Second):
+				err = errors.New("the engine does not stop")
+			}
+		})
+		return err
+	}
+	f.t.Cleanup(func() { _ = stop() })
+	return stop
+}
+
+// until waits for a condition.
+func (f *flow) until(d time.Duration, what string, ok func(ctx context.Context) (bool, string)) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), d)
+	defer cancel()
+	err := testcluster.Await(ctx, what, func(ctx context.Context) (bool, string, error) {
+		done, why := ok(ctx)
+		return done, why, nil
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *flow) read(r *testcluster.Real, topic string) []testcluster.Rec {
+	f.t.Helper()
+	recs, err := testcluster.Read(f.t.Context(), r.Client(f.t), topic, testcluster.ReadCommitted)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return recs
+}
+
+// mirrored waits until the remote topic holds as many committed records as the source topic, and gives both.
+func (f *flow) mirrored(topic string) (source, target []testcluster.Rec) {
+	f.t.Helper()
+	scl, tcl := suite.source.Client(f.t), suite.target.Client(f.t)
+	source = f.read(suite.source, topic)
+	f.until(60*time.Second, "all of "+topic+" on the target", func(ctx context.Context) (bool, string) {
+		var err error
+		target, err = testcluster.Read(ctx, tcl, f.alias+"."+topic, testcluster.ReadCommitted)
+		if err != nil {
+			return false, err.Error()
+		}
+		return len(target) >= len(source), fmt.Sprintf("%d of %d records", len(target), len(source))
+	})
+	source, err := testcluster.Read(f.t.Context(), scl, topic, testcluster.ReadCommitted)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return source, target
+}
+
+// commit sets a group's position on the source.
+func (f *flow) commit(group string, at map[string]map[int32]int64) {
+	f.t.Helper()
+	o := kadm.Offsets{}
+	for topic, ps := range at {
+		for p, offset := range ps {
+			o.AddOffset(topic, p, offset, -1)
+		}
+	}
+	if err := f.src.CommitAllOffsets(f.t.Context(), group, o); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func client(t *testing.T, r *testcluster.Real, opts ...kgo.Opt) *kgo.Client { return r.Client(t, opts...) }
