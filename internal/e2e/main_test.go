@@ -64,6 +64,7 @@ func run(m *testing.M) int {
 type flow struct {
 	t        *testing.T
 	alias    string // of the source
+	yaml     string
 	cfg      *config.Config
 	src, dst *kadm.Client
 	log      *slog.Logger
@@ -84,7 +85,7 @@ flows:
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &flow{t: t, alias: alias, cfg: cfg, log: slog.New(slog.NewTextHandler(&testLog{t: t}, nil))}
+	f := &flow{t: t, alias: alias, yaml: yaml, cfg: cfg, log: slog.New(slog.NewTextHandler(&testLog{t: t}, nil))}
 	f.src = kadm.NewClient(suite.source.Client(t))
 	f.dst = kadm.NewClient(suite.target.Client(t))
 	return f
@@ -183,4 +184,6 @@ func (f *flow) commit(group string, at map[string]map[int32]int64) {
 	}
 }
 
-func client(t *testing.T, r *testcluster.Real, opts ...kgo.Opt) *kgo.Client { return r.Client(t, opts...) }
+func client(t *testing.T, r *testcluster.Real, opts ...kgo.Opt) *kgo.Client {
+	return r.Client(t, opts...)
+}

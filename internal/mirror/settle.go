@@ -71,10 +71,10 @@ func (f *Flow) settleTail(ctx context.Context, h head, id lane.Identity, o *open
 	anchor := int64(h.m.TargetEnd())
 	hash := newHasher()
 	t := tail{end: o.tailEnd, epoch: h.former.Epoch, sequence: h.former.Sequence}
-	err := f.targetNet.Scan(ctx, h.info.remoteTP(), max(anchor, o.targetStart), o.tailEnd, 0, unmarked(func(v batch.View, _ bool) error {
+	err := f.targetNet.Scan(ctx, h.info.remoteTP(), max(anchor, o.targetStart), o.tailEnd, 0, func(v batch.View, _ bool) error {
 		ours := v.ProducerID() == h.former.ProducerID || v.ProducerID() == id.ProducerID
 		return t.add(f.builder, hash, v, anchor, ours)
-	}))
+	})
 	if err != nil {
 		return fmt.Errorf("read the tail of %s beyond offset %d: %w", h.info.remoteTP(), anchor, err)
 	}
@@ -176,7 +176,7 @@ func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.Alig
 		isolation = 1
 	}
 	from := max(in.Through, in.SourceStart)
-	err := f.sourceNet.Scan(ctx, h.info.TP, from, in.SourceEnd, isolation, unmarked(func(v batch.View, aborted bool) error {
+	err := f.sourceNet.Scan(ctx, h.info.TP, from, in.SourceEnd, isolation, func(v batch.View, aborted bool) error {
 		if v.Control() || aborted || v.Count() == 0 {
 			// Only where records can have vanished does it matter which offsets never held one.
 			for o := max(v.BaseOffset(), from); !in.SourceStill && o < v.NextOffset(); o++ {
@@ -196,7 +196,7 @@ func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.Alig
 			return errEnough
 		}
 		return err
-	}))
+	})
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, fmt.Errorf("read %s from offset %d to find what is mirrored: %w", h.info.TP, from, err)
 	}

@@ -109,12 +109,12 @@ func (f *Flow) readLedger(ctx context.Context, tp kafka.TP) (*ledger.Contents, e
 	if start[tp] >= end[tp] {
 		return c, nil
 	}
-	err := f.targetNet.Scan(ctx, tp, start[tp], end[tp], 0, unmarked(func(v batch.View, _ bool) error {
+	err := f.targetNet.Scan(ctx, tp, start[tp], end[tp], 0, func(v batch.View, _ bool) error {
 		if v.Control() || v.Count() == 0 {
 			return nil
 		}
 		return f.builder.Each(v, func(r batch.Record) error { return c.Apply(r.Offset, r.Key, r.Value) })
-	}))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read ledger %s: %w", tp, err)
 	}

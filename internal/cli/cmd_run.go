@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"tidemark/internal/engine"
+)
+
+type runOptions struct{ flow, instance string }
+
+func newRun(e *env) *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Mirror what FILE says until told to stop",
+		Long: `Mirror what FILE says until told to stop: every enabled flow, or the one named by --flow.
+
+Several processes with the same FILE share the work. SIGINT or SIGTERM: drain what is in flight, write the
+ledger, release the lanes, exit 0. A second signal ends at once; the next start then looks at the target's
+tail and goes on without loss.`,
+		Args: exactly("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error { return runRun(e, args[0], o) },
+	}
+	cmd.Flags().StringVar(&o.flow, "flow", "", "run only this flow, A:B")
+	cmd.Flags().StringVar(&o.instance, "instance-id", "", "static member id: a restarted worker takes its lanes back at once (unique per worker)")
+	return cmd
+}
+
+func runRun(e *env, file string, o runOptions) error {
+	log, err := e.logger()
+	if err != nil {
+		return err
+	}
+	cfg, err := e.load(file)
+	if err != nil {
+		return err
+	}
+	flows, err := pick(cfg, o.flow)
+	if err != nil {
+		return err
+	}
+	for _, n := range cfg.Notes {
+		log.Info(n, "file", cfg.File)
+	}
+	for _, f := range cfg.Flows {
+		if !f.Enabled {
+			log.Info("flow is not enabled in the file", "flow", f.Name().String())
+		}
+	}
+	done := make(chan error, 1)
+	go func() { done <- engine.Run(e.ctx, cfg, flows, engine.Options{InstanceID: o.instance, Log: log}) }()
+	select {
+	case err = <-done:
+	case <-e.abort.Done():
+		return errInterrupted
+	}
+	if err != nil && e.ctx.Err() == nil {
+		return fmt.Errorf("run %s: %w", file, err)
+	}
+	if err != nil {
+		return fmt.Errorf("stop: %w", err)
+	}
+	log.Info("stopped, every lane is released")
+	return nil
+}

@@ -1,0 +1,151 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"tidemark/internal/testcluster"
+)
+
+// load keeps writing to topics until it is stopped; it gives how much it wrote.
+func (f *flow) load(prefix string) (stop func()) {
+	f.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var g errgroup.Group
+	conn := suite.source.ClientOpts()
+	g.Go(func() error {
+		for i := int64(0); paced(ctx); i++ {
+			l := testcluster.Load{Topic: prefix + "plain", Partitions: 3, First: i * 600, Count: 600, Codec: "lz4", BatchBytes: 4000}
+			if err := testcluster.Produce(context.WithoutCancel(ctx), conn, l); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	g.Go(func() error {
+		for i := int64(0); paced(ctx); i++ {
+			l := testcluster.Load{Topic: prefix + "tx", Partitions: 2, First: i * 60, Count: 60}
+			if _, _, err := testcluster.ProduceTransactions(context.WithoutCancel(ctx), conn, l, testcluster.Transactions{Seed: uint64(i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	g.Go(func() error {
+		for i := int64(0); paced(ctx); i++ {
+			l := testcluster.Load{
+				Topic: prefix + "old", Partitions: 2, First: i * 200, Count: 200, BatchBytes: 3000,
+				Start: time.Date(2023, time.March, 1, 0, 0, 0, 0, time.UTC), Step: time.Second,
+			}
+			if err := testcluster.Produce(context.WithoutCancel(ctx), conn, l); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	stop = func() {
+		cancel()
+		if err := g.Wait(); err != nil {
+			f.t.Errorf("load: %v", err)
+		}
+	}
+	return stop
+}
+
+// paced leaves the brokers time for the mirror: the load is to last, not to be large.
+func paced(ctx context.Context) bool {
+	t := time.NewTimer(30 * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+func (f *flow) createLoadTopics(prefix string) {
+	f.t.Helper()
+	for topic, n := range map[string]int32{"plain": 3, "tx": 2, "old": 2} {
+		if err := testcluster.CreateTopic(f.t.Context(), suite.source.ClientOpts(), prefix+topic, n, nil); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+func (f *flow) faultless(topics ...string) {
+	f.t.Helper()
+	for _, topic := range topics {
+		source, target := f.mirrored(topic)
+		if err := testcluster.Compare(source, target).Err(); err != nil {
+			f.t.Errorf("%s: %v", topic, err)
+		}
+		f.t.Logf("%s: %d records compared", topic, len(source))
+	}
+}
+
+// remoteGrows waits until the target holds n more records of a topic than now.
+func (f *flow) remoteGrows(topic string, n int64) {
+	f.t.Helper()
+	cl := suite.target.Client(f.t)
+	total := func(ctx context.Context) int64 {
+		ends, err := testcluster.Ends(ctx, cl, f.alias+"."+topic, testcluster.ReadUncommitted)
+		if err != nil {
+			return 0
+		}
+		sum := int64(0)
+		for _, e := range ends {
+			sum += e
+		}
+		return sum
+	}
+	from := total(f.t.Context())
+	f.until(60*time.Second, fmt.Sprintf("%d more records of %s", n, topic), func(ctx context.Context) (bool, string) {
+		now := total(ctx)
+		return now >= from+n, fmt.Sprintf("%d of %d", now-from, n)
+	})
+}
+
+// TestKillAndStart ends the mirror by SIGKILL under load, again and again; every start goes on without loss or
+// duplicate. Most starts are static members, which get their lanes back at once; the others wait out the dead one's
+// session.
+func TestKillAndStart(t *testing.T) {
+	f := newFlow(t, "kill", `ki-.*`, `none`, "")
+	f.createLoadTopics("ki-")
+	stop := f.load("ki-")
+	rnd := rand.New(rand.NewPCG(3, 5))
+	for i := range 8 {
+		w := f.process([]string{"--instance-id", "one"}[:2*min(i%4, 1)]...)
+		f.remoteGrows("ki-plain", 200+rnd.Int64N(1500))
+		_ = w.end(syscall.SIGKILL, 10*time.Second)
+	}
+	stop()
+	w := f.process("--instance-id", "one")
+	f.faultless("ki-plain", "ki-tx", "ki-old")
+	if err := w.end(syscall.SIGTERM, 30*time.Second); err != nil {
+		t.Errorf("SIGTERM: %v", err)
+	}
+}
+
+// TestCleanStopAndStart: a clean stop exits 0 and the next start needs no look at the tail.
+func TestCleanStopAndStart(t *testing.T) {
+	f := newFlow(t, "clean", `cl-.*`, `none`, "")
+	f.createLoadTopics("cl-")
+	stop := f.load("cl-")
+	for range 3 {
+		w := f.process()
+		f.remoteGrows("cl-plain", 500)
+		if err := w.end(syscall.SIGTERM, 30*time.Second); err != nil {
+			t.Fatalf("SIGTERM: %v", err)
+		}
+	}
+	stop()
+	f.process()
+	f.faultless("cl-plain", "cl-tx", "cl-old")
+}

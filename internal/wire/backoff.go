@@ -1,0 +1,53 @@
+package wire
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// backoff gives growing waits: least, twice that, and so on up to most, each
+// with a jitter of a quarter, so that many partitions and workers that failed
+// together do not come back together.
+type backoff struct{ least, most time.Duration }
+
+// after is the wait after the given number of failures in a row; zero or less
+// failures mean no wait.
+func (b backoff) after(failures int) time.Duration {
+	if failures <= 0 {
+		return 0
+	}
+	// 2^20 times any sensible least is beyond any most; more would overflow.
+	d := min(b.least<<min(failures-1, 20), b.most)
+	return d - d/8 + rand.N(d/4+1)
+}
+
+// seekBackoff is for partitions whose leader is not known or not in office.
+func seekBackoff() backoff { return backoff{50 * time.Millisecond, time.Second} }
+
+// dialBackoff is for brokers that cannot be reached.
+func dialBackoff() backoff { return backoff{50 * time.Millisecond, 2 * time.Second} }
+
+// pause waits for d or until ctx ends, and then returns ctx's error.
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// signal wakes the one goroutine that waits on ch, which has room for one: a
+// wake-up that is pending already covers this one.
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}

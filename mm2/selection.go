@@ -1,0 +1,121 @@
+package mm2
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Rule is what decided about a topic. The names are stable: they appear in JSON
+// and in metrics.
+type Rule string
+
+// The rules in the order in which Selection.Select asks them.
+const (
+	RuleBrokerInternal Rule = "broker-internal" // __consumer_offsets, __transaction_state
+	RuleOwn            Rule = "tidemark-topic"  // one of our own topics
+	RuleMM2Internal    Rule = "mm2-internal"    // offset syncs, checkpoints, ...
+	RuleInternalName   Rule = "internal-name"   // begins with "__" or "."
+	RuleCycle          Rule = "cycle"           // came from the target
+	RuleSourceAlias    Rule = "source-alias"    // came through the source already
+	RuleExcluded       Rule = "excluded"        // by the exclude list
+	RuleIncluded       Rule = "included"        // mirrored: by the include list
+	RuleHeartbeats     Rule = "heartbeats"      // mirrored: a heartbeats topic
+	RuleNotIncluded    Rule = "not-included"    // by no pattern
+)
+
+// A Choice is the verdict about one topic.
+type Choice struct {
+	Mirrored bool   `json:"mirrored"`
+	Rule     Rule   `json:"rule"`
+	Detail   string `json:"detail"` // one clause: which pattern, which alias
+}
+
+// String is one line for people.
+func (c Choice) String() string {
+	if c.Mirrored {
+		return "mirrored: " + c.Detail
+	}
+	return "not mirrored: " + c.Detail
+}
+
+// A Selection decides which topics of Source are mirrored to Target.
+type Selection struct {
+	Policy         Policy
+	Source, Target string // aliases
+	Topics         *Filter
+
+	// Heartbeats is heartbeats.replication.enabled (KIP-1089): heartbeats topics
+	// are mirrored although no include pattern names them. The exclude list wins.
+	Heartbeats bool
+	// InternalNames lets the filter decide about names that begin with "__" or
+	// ".", which MirrorMaker 2 never mirrors.
+	InternalNames bool
+	// SourceAlias lets the filter decide about names that carry the source's own
+	// alias, as MirrorMaker 2 does (us.orders on us becomes us.us.orders). Off, two
+	// processes that each call the other's cluster by one alias do not send a
+	// topic round and round under ever longer names.
+	SourceAlias bool
+}
+
+// IsBrokerInternal says whether brokers keep their own state in the topic. Such a
+// topic is never mirrored, whatever the filters say.
+func IsBrokerInternal(topic string) bool {
+	return topic == "__consumer_offsets" || topic == "__transaction_state"
+}
+
+// IsOwn says whether the topic is one of ours (ledger, verdicts): the name begins
+// with "tidemark-" and ends with ".internal".
+func IsOwn(topic string) bool {
+	return strings.HasPrefix(topic, "tidemark-") && strings.HasSuffix(topic, ".internal")
+}
+
+// Select decides about one topic of the source. Rules that no configuration can
+// change come first, so that nobody edits a filter in vain.
+func (s Selection) Select(topic string) Choice {
+	if c, refused := s.refuse(topic); refused {
+		return c
+	}
+	if rule, excluded := s.Topics.Excluded(topic); excluded {
+		return Choice{false, RuleExcluded, rule}
+	}
+	ok, rule := s.Topics.Match(topic)
+	switch {
+	case ok:
+		return Choice{true, RuleIncluded, rule}
+	case s.Heartbeats && s.Policy.IsHeartbeatsTopic(topic):
+		return Choice{true, RuleHeartbeats, "a heartbeats topic"}
+	}
+	return Choice{false, RuleNotIncluded, rule}
+}
+
+// refuse asks the rules that stand above the filter.
+func (s Selection) refuse(topic string) (Choice, bool) {
+	no := func(r Rule, format string, args ...any) (Choice, bool) {
+		return Choice{false, r, fmt.Sprintf(format, args...)}, true
+	}
+	p := s.Policy
+	switch {
+	case IsBrokerInternal(topic):
+		return no(RuleBrokerInternal, "brokers keep their own state in it")
+	case IsOwn(topic):
+		return no(RuleOwn, "a topic of Tidemark's own")
+	case p.IsMM2Internal(topic):
+		return no(RuleMM2Internal, "an internal topic of MirrorMaker 2")
+	case !s.InternalNames && p.IsInternal(topic):
+		return no(RuleInternalName, "internal by its name, which begins with %q", topic[:prefixLen(topic)])
+	case p.IsCycle(topic, s.Target):
+		return no(RuleCycle, "it came from %s, the target", s.Target)
+	case !s.SourceAlias && slices.Contains(Chain(p, topic), s.Source):
+		return no(RuleSourceAlias, "its name says that it came through %s, the source, already", s.Source)
+	}
+	return Choice{}, false
+}
+
+// prefixLen is the length of "__" or ".", whichever the name begins with.
+func prefixLen(topic string) int {
+	if strings.HasPrefix(topic, "__") {
+		return 2
+	}
+	return 1
+}
