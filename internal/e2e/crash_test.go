@@ -15,7 +15,7 @@ import (
 
 // load keeps writing to topics until it is stopped; it gives how much it wrote.
 func (f *flow) load(prefix string) (stop func()) {
-	f.t.Helper()
+	f.tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var g errgroup.Group
 	conn := suite.source.ClientOpts()
@@ -52,7 +52,7 @@ func (f *flow) load(prefix string) (stop func()) {
 	stop = func() {
 		cancel()
 		if err := g.Wait(); err != nil {
-			f.t.Errorf("load: %v", err)
+			f.tb.Errorf("load: %v", err)
 		}
 	}
 	return stop
@@ -71,29 +71,29 @@ func paced(ctx context.Context) bool {
 }
 
 func (f *flow) createLoadTopics(prefix string) {
-	f.t.Helper()
+	f.tb.Helper()
 	for topic, n := range map[string]int32{"plain": 3, "tx": 2, "old": 2} {
-		if err := testcluster.CreateTopic(f.t.Context(), suite.source.ClientOpts(), prefix+topic, n, nil); err != nil {
-			f.t.Fatal(err)
+		if err := testcluster.CreateTopic(f.tb.Context(), suite.source.ClientOpts(), prefix+topic, n, nil); err != nil {
+			f.tb.Fatal(err)
 		}
 	}
 }
 
 func (f *flow) faultless(topics ...string) {
-	f.t.Helper()
+	f.tb.Helper()
 	for _, topic := range topics {
 		source, target := f.mirrored(topic)
 		if err := testcluster.Compare(source, target).Err(); err != nil {
-			f.t.Errorf("%s: %v", topic, err)
+			f.tb.Errorf("%s: %v", topic, err)
 		}
-		f.t.Logf("%s: %d records compared", topic, len(source))
+		f.tb.Logf("%s: %d records compared", topic, len(source))
 	}
 }
 
 // remoteGrows waits until the target holds n more records of a topic than now.
 func (f *flow) remoteGrows(topic string, n int64) {
-	f.t.Helper()
-	cl := suite.target.Client(f.t)
+	f.tb.Helper()
+	cl := suite.target.Client(f.tb)
 	total := func(ctx context.Context) int64 {
 		ends, err := testcluster.Ends(ctx, cl, f.alias+"."+topic, testcluster.ReadUncommitted)
 		if err != nil {
@@ -105,7 +105,7 @@ func (f *flow) remoteGrows(topic string, n int64) {
 		}
 		return sum
 	}
-	from := total(f.t.Context())
+	from := total(f.tb.Context())
 	f.until(60*time.Second, fmt.Sprintf("%d more records of %s", n, topic), func(ctx context.Context) (bool, string) {
 		now := total(ctx)
 		return now >= from+n, fmt.Sprintf("%d of %d", now-from, n)

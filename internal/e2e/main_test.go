@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/config"
@@ -62,7 +61,7 @@ func run(m *testing.M) int {
 // flow is one test's flow between the shared clusters. Its source alias is the test's own, so that ledger, verdicts and
 // remote topics are too.
 type flow struct {
-	t        *testing.T
+	tb       testing.TB
 	alias    string // of the source
 	yaml     string
 	cfg      *config.Config
@@ -71,7 +70,7 @@ type flow struct {
 }
 
 // newFlow makes a flow that mirrors topics with the given prefix pattern.
-func newFlow(t *testing.T, alias, topics, groups, extra string) *flow {
+func newFlow(t testing.TB, alias, topics, groups, extra string) *flow {
 	t.Helper()
 	yaml := fmt.Sprintf(`
 clusters:
@@ -85,7 +84,7 @@ flows:
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &flow{t: t, alias: alias, yaml: yaml, cfg: cfg, log: slog.New(slog.NewTextHandler(&testLog{t: t}, nil))}
+	f := &flow{tb: t, alias: alias, yaml: yaml, cfg: cfg, log: slog.New(slog.NewTextHandler(&testLog{t: t}, nil))}
 	f.src = kadm.NewClient(suite.source.Client(t))
 	f.dst = kadm.NewClient(suite.target.Client(t))
 	return f
@@ -93,7 +92,7 @@ flows:
 
 // testLog writes to the test's log until the test has ended.
 type testLog struct {
-	t  *testing.T
+	t  testing.TB
 	mu sync.Mutex
 }
 
@@ -106,7 +105,7 @@ func (w *testLog) Write(p []byte) (int, error) {
 
 // start runs the flow in this process; the returned func stops it cleanly and gives the engine's error.
 func (f *flow) start() (stop func() error) {
-	f.t.Helper()
+	f.tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- engine.Run(ctx, f.cfg, f.cfg.Flows, engine.Options{Log: f.log}) }()
@@ -123,37 +122,37 @@ func (f *flow) start() (stop func() error) {
 		})
 		return err
 	}
-	f.t.Cleanup(func() { _ = stop() })
+	f.tb.Cleanup(func() { _ = stop() })
 	return stop
 }
 
 // until waits for a condition.
 func (f *flow) until(d time.Duration, what string, ok func(ctx context.Context) (bool, string)) {
-	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), d)
+	f.tb.Helper()
+	ctx, cancel := context.WithTimeout(f.tb.Context(), d)
 	defer cancel()
 	err := testcluster.Await(ctx, what, func(ctx context.Context) (bool, string, error) {
 		done, why := ok(ctx)
 		return done, why, nil
 	})
 	if err != nil {
-		f.t.Fatal(err)
+		f.tb.Fatal(err)
 	}
 }
 
 func (f *flow) read(r *testcluster.Real, topic string) []testcluster.Rec {
-	f.t.Helper()
-	recs, err := testcluster.Read(f.t.Context(), r.Client(f.t), topic, testcluster.ReadCommitted)
+	f.tb.Helper()
+	recs, err := testcluster.Read(f.tb.Context(), r.Client(f.tb), topic, testcluster.ReadCommitted)
 	if err != nil {
-		f.t.Fatal(err)
+		f.tb.Fatal(err)
 	}
 	return recs
 }
 
 // mirrored waits until the remote topic holds as many committed records as the source topic, and gives both.
 func (f *flow) mirrored(topic string) (source, target []testcluster.Rec) {
-	f.t.Helper()
-	scl, tcl := suite.source.Client(f.t), suite.target.Client(f.t)
+	f.tb.Helper()
+	scl, tcl := suite.source.Client(f.tb), suite.target.Client(f.tb)
 	source = f.read(suite.source, topic)
 	f.until(60*time.Second, "all of "+topic+" on the target", func(ctx context.Context) (bool, string) {
 		var err error
@@ -163,27 +162,26 @@ func (f *flow) mirrored(topic string) (source, target []testcluster.Rec) {
 		}
 		return len(target) >= len(source), fmt.Sprintf("%d of %d records", len(target), len(source))
 	})
-	source, err := testcluster.Read(f.t.Context(), scl, topic, testcluster.ReadCommitted)
+	source, err := testcluster.Read(f.tb.Context(), scl, topic, testcluster.ReadCommitted)
 	if err != nil {
-		f.t.Fatal(err)
+		f.tb.Fatal(err)
 	}
 	return source, target
 }
 
 // commit sets a group's position on the source.
 func (f *flow) commit(group string, at map[string]map[int32]int64) {
-	f.t.Helper()
+	f.tb.Helper()
 	o := kadm.Offsets{}
 	for topic, ps := range at {
 		for p, offset := range ps {
 			o.AddOffset(topic, p, offset, -1)
 		}
 	}
-	if err := f.src.CommitAllOffsets(f.t.Context(), group, o); err != nil {
-		f.t.Fatal(err)
+	if err := f.src.CommitAllOffsets(f.tb.Context(), group, o); err != nil {
+		f.tb.Fatal(err)
 	}
 }
 
-func client(t *testing.T, r *testcluster.Real, opts ...kgo.Opt) *kgo.Client {
-	return r.Client(t, opts...)
-}
+// benchFlow is a flow of one topic, for benchmarks.
+func benchFlow(b *testing.B, alias, topic string) *flow { return newFlow(b, alias, topic, "none", "") }

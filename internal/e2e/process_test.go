@@ -28,7 +28,7 @@ var binary = sync.OnceValues(func() (string, error) {
 
 // worker is a tidemark process.
 type worker struct {
-	t    *testing.T
+	tb   testing.TB
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error
@@ -51,29 +51,29 @@ func (w *worker) output() string {
 
 // process starts `tidemark run` on the flow's file.
 func (f *flow) process(args ...string) *worker {
-	f.t.Helper()
+	f.tb.Helper()
 	path, err := binary()
 	if err != nil {
-		f.t.Fatal(err)
+		f.tb.Fatal(err)
 	}
-	file := filepath.Join(f.t.TempDir(), "flow.yaml")
+	file := filepath.Join(f.tb.TempDir(), "flow.yaml")
 	if err := os.WriteFile(file, []byte(f.yaml), 0o600); err != nil {
-		f.t.Fatal(err)
+		f.tb.Fatal(err)
 	}
-	w := &worker{t: f.t, done: make(chan struct{})}
+	w := &worker{tb: f.tb, done: make(chan struct{})}
 	w.cmd = exec.Command(path, append([]string{"run", file}, args...)...)
 	w.cmd.Stderr, w.cmd.Stdout = w, w
 	if err := w.cmd.Start(); err != nil {
-		f.t.Fatal(err)
+		f.tb.Fatal(err)
 	}
 	go func() {
 		w.err = w.cmd.Wait()
 		close(w.done)
 	}()
-	f.t.Cleanup(func() {
+	f.tb.Cleanup(func() {
 		w.end(syscall.SIGKILL, 10*time.Second)
-		if f.t.Failed() {
-			f.t.Logf("worker %d said:\n%s", w.cmd.Process.Pid, w.output())
+		if f.tb.Failed() {
+			f.tb.Logf("worker %d said:\n%s", w.cmd.Process.Pid, w.output())
 		}
 	})
 	return w
