@@ -168,7 +168,7 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	f.members = &members{
 		group: f.groupName(), topic: ledger.TopicName(f.cfg.Source), lease: l, log: f.log, lanes: map[int32]*ownership{}, stop: ctx,
 	}
-	settings, err := f.settings(ctx)
+	settings, err := f.settings(ctx, opts)
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (f *flow) join(instance string) (*kafka.Client, error) {
 	return c, nil
 }
 
-func (f *flow) settings(ctx context.Context) (mirror.Settings, error) {
+func (f *flow) settings(ctx context.Context, opts Options) (mirror.Settings, error) {
 	expiry, err := f.expirations(ctx)
 	if err != nil {
 		return mirror.Settings{}, err
@@ -232,7 +232,7 @@ func (f *flow) settings(ctx context.Context) (mirror.Settings, error) {
 		Ledger: ledger.TopicName(f.cfg.Source), Verdicts: ledger.VerdictsName(f.cfg.Source), Lanes: int32(f.cfg.Lanes),
 		Committed: f.cfg.Isolation == config.ReadCommitted, Earliest: f.cfg.UnmirroredPositions == config.UnmirroredEarliest,
 		MemoryBytes: f.cfg.MemoryBytes, Owner: fmt.Sprintf("%s pid %d since %s", host, os.Getpid(), time.Now().UTC().Format(time.RFC3339)),
-		SessionTimeout: session, KeepaliveEvery: min(expiry.producer, expiry.txn) / 3, Limits: limits, FetchWait: 500 * time.Millisecond,
+		SessionTimeout: session, Static: opts.InstanceID != "", KeepaliveEvery: min(expiry.producer, expiry.txn) / 3, Limits: limits, FetchWait: 500 * time.Millisecond,
 	}, nil
 }
 

@@ -16,7 +16,10 @@ type Limits struct {
 	RetryMax    int64
 	StopRetry   int64 // wait before a stopped partition is tried again
 	MergeTarget int   // bytes that a merged batch aims at
-	MaxAttempts int   // sequence refusals and failed fences in a row before the partition stops
+	// HoldOldUntil (ms since the epoch): no old data is sent before. After a take-over without release whose fence old
+	// data would outlive, the former owner's lease is waited out first.
+	HoldOldUntil int64
+	MaxAttempts  int // sequence refusals and failed fences in a row before the partition stops
 }
 
 // DefaultLimits are for a target with Kafka's default producer.id.expiration.ms of one day.
@@ -88,7 +91,12 @@ func (p *Part) Clean() bool {
 }
 
 // WakeAt is when Advance should be called although nothing happened, ms; 0 never.
-func (p *Part) WakeAt() int64 { return p.retryAt }
+func (p *Part) WakeAt() int64 {
+	if p.retryAt == 0 && len(p.queue) > 0 {
+		return p.lim.HoldOldUntil
+	}
+	return p.retryAt
+}
 
 // Accept queues pieces in source order. Pieces that arrive while the partition is stopped are refused (false): their
 // bytes are to be released and fetched again later.
@@ -143,7 +151,7 @@ func (p *Part) Advance(now int64) []Action {
 	if p.phase == releases || len(p.queue) == 0 {
 		return acts
 	}
-	if n := Group(p.queue, p.lim.MergeTarget); n > 0 && p.room(now) > 0 {
+	if n := Group(p.queue, p.lim.MergeTarget); n > 0 && p.room(now) > 0 && (now >= p.lim.HoldOldUntil || p.queuedFresh(now)) {
 		ids := make([]uint64, 0, n)
 		for _, pc := range p.queue[:n] {
 			ids = append(ids, pc.ID)

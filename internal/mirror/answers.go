@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -16,6 +17,9 @@ const goneAfter = 20
 
 // answer says what a produce result means to the lane. attempts is how often the batch was sent.
 func answer(tp kafka.TP, r wire.Result, attempts int, epoch int16) lane.Result {
+	if errors.Is(r.Err, wire.ErrUnsent) {
+		return lane.Result{Answer: lane.NotSaved, Reason: r.Err.Error()}
+	}
 	if r.Err != nil {
 		return lane.Result{Answer: lane.InDoubt, Reason: r.Err.Error()}
 	}

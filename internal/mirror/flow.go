@@ -44,6 +44,7 @@ type Settings struct {
 	MemoryBytes    int64
 	Owner          string // host and process, for claims
 	SessionTimeout time.Duration
+	Static         bool          // this worker is a static member: it can get lanes back while its former self still writes
 	KeepaliveEvery time.Duration // a third of the smaller of the target's producer.id.expiration.ms and transactional.id.expiration.ms
 	Limits         lane.Limits
 	FetchWait      time.Duration

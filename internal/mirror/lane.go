@@ -56,6 +56,7 @@ type Lane struct {
 
 	contents  *ledger.Contents // as read at take-over, for partitions that the flow names later
 	how       lane.Handover
+	limits    lane.Limits
 	unfenced  map[kafka.TP]error // written partitions that could not be fenced at take-over, by source partition
 	claimed   bool               // our claim is in the ledger: nothing is written to a partition before
 	unclean   bool
@@ -115,11 +116,14 @@ func (l *Lane) take() []any {
 func (f *Flow) RunLane(ctx, abort context.Context, n int32) error {
 	l := f.newLane(n)
 	jobs, jobsCtx := errgroup.WithContext(abort)
-	jobs.SetLimit(16)
 	l.jobs, l.jobsCtx = jobs, jobsCtx
 	contents, how, err := l.takeOver(ctx)
 	if err != nil {
 		return fmt.Errorf("take over lane %d: %w", n, err)
+	}
+	l.limits = f.Limits
+	if f.Static && (how == lane.Crashed || how == lane.Expired) {
+		l.limits.HoldOldUntil = now() + f.SessionTimeout.Milliseconds()
 	}
 	f.register(l)
 	defer f.unregister(l)

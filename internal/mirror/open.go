@@ -200,7 +200,7 @@ func (l *Lane) opened(o opened) {
 	}
 	delete(l.unfenced, p.TP)
 	if p.core == nil {
-		p.core = lane.NewPart(l.flow.Limits, o.m, o.epoch)
+		p.core = lane.NewPart(l.limits, o.m, o.epoch)
 		p.loaded, p.reopen = nil, false
 	}
 	if p.reopen {

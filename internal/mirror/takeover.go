@@ -58,6 +58,9 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 			return nil, 0, err
 		}
 	}
+	if err := l.leased(); err != nil {
+		return nil, 0, err
+	}
 	if how != lane.Clean {
 		if err := l.fenceOwn(ctx, tp); err != nil {
 			return nil, 0, err
@@ -72,7 +75,16 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 			return nil, 0, err
 		}
 	}
-	return contents, how, nil
+	return contents, how, l.leased()
+}
+
+// leased is asked between the steps of a take-over: a fence by a process that the group has given up already would stop
+// the rightful owner.
+func (l *Lane) leased() error {
+	if l.flow.lease.Valid() {
+		return nil
+	}
+	return errors.New("the lease of this process ran out")
 }
 
 func wait(ctx context.Context, d time.Duration) error {
