@@ -118,12 +118,15 @@ func (m *Mismatch) String() string {
 // where contents are mostly different; with many repetitions and much room up to alignPieces times that, after which
 // sets of alternatives are widened to intervals (again: duplicates, never a record).
 func Align(in AlignInput) Alignment {
-	a := &aligner{in: in}
+	return (&aligner{in: in, pieces: alignPieces}).align()
+}
+
+func (a *aligner) align() Alignment {
 	bad := a.readSource()
 	if bad == nil {
 		bad = a.readTail()
 	}
-	if bad == nil && in.SourceStill {
+	if bad == nil && a.in.SourceStill {
 		var out Alignment
 		if out, bad = a.walk(); bad == nil {
 			return out
@@ -135,5 +138,5 @@ func Align(in AlignInput) Alignment {
 			return a.result()
 		}
 	}
-	return Alignment{Place: in.Through, Mirrored: int64(a.least), Mismatch: bad}
+	return Alignment{Place: a.in.Through, Mirrored: int64(a.least), Mismatch: bad}
 }

@@ -1,6 +1,9 @@
 package lane
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // aligner is one alignment being computed.
 //
@@ -8,7 +11,8 @@ import "math"
 // r-th surviving source record (r from 1; row 0 begins at the anchor) and below the next one. An entry into row r is
 // the number of slots used up to and including that of the r-th survivor.
 type aligner struct {
-	in AlignInput
+	in     AlignInput
+	pieces int // alignPieces, except in tests
 
 	survivors []int // places in in.Source that hold a record, in order
 
@@ -23,7 +27,8 @@ type aligner struct {
 
 	trim      int // slots below it can lie below the source's log start, in row 0
 	limits    alignTree
-	same      alignIndex
+	same      *alignIndex // built when first needed
+	near      int         // where from last found a slot
 	entries   alignRows
 	low, high []int // least and greatest entry of a row that is on a feasible path, by row
 
@@ -33,6 +38,7 @@ type aligner struct {
 // readSource takes the records between the anchor and the end, and refuses an order that no log has.
 func (a *aligner) readSource() *Mismatch {
 	before := a.in.Through - 1
+	a.survivors = make([]int, 0, len(a.in.Source))
 	for pos, s := range a.in.Source {
 		if s.Offset >= a.in.SourceEnd {
 			a.in.Source = a.in.Source[:pos]
@@ -55,6 +61,7 @@ func (a *aligner) readTail() *Mismatch {
 	if a.in.TargetCompacts {
 		a.superseded = make(map[uint64]int)
 	}
+	a.ours, a.slots = make([]int, 0, len(a.in.Tail)), make([]int, 0, len(a.in.Tail))
 	slot, target, foreign := -1, a.in.Target-1, 0 // our last record, and what came after it
 	for pos, t := range a.in.Tail {
 		unseen := int(t.Target-target-1) - foreign
@@ -161,10 +168,8 @@ func (a *aligner) prepare() {
 		}
 	}
 	limits := make([]int32, len(a.ours))
-	hashes := make([]uint64, len(a.ours))
 	for i, pos := range a.ours {
 		t := a.in.Tail[pos]
-		hashes[i] = t.Hash
 		switch {
 		case !a.in.SourceCompacts || t.Key == 0:
 			limits[i] = 0
@@ -176,7 +181,31 @@ func (a *aligner) prepare() {
 		}
 	}
 	a.limits = newAlignTree(limits)
-	a.same = newAlignIndex(hashes, a.slots)
+}
+
+// index finds slots by content.
+func (a *aligner) index() *alignIndex {
+	if a.same == nil {
+		hashes := make([]uint64, len(a.ours))
+		for i, pos := range a.ours {
+			hashes[i] = a.in.Tail[pos].Hash
+		}
+		a.same = newAlignIndex(hashes, a.slots)
+	}
+	return a.same
+}
+
+// from is the place of the first known slot at or after slot. Questions come close to each other, so the last answer
+// is looked at first.
+func (a *aligner) from(slot int) int {
+	for i := a.near; i < min(a.near+4, len(a.slots)); i++ {
+		if a.slots[i] >= slot && (i == 0 || a.slots[i-1] < slot) {
+			a.near = i
+			return i
+		}
+	}
+	a.near, _ = slices.BinarySearch(a.slots, slot)
+	return a.near
 }
 
 // survivor is the record that ends row r-1 and begins row r; r from 1.

@@ -1,10 +1,6 @@
 package lane
 
-import (
-	"slices"
-
-	"tidemark/offsetmap"
-)
+import "tidemark/offsetmap"
 
 // result reads the answer off the feasible paths.
 func (a *aligner) result() Alignment {
@@ -17,13 +13,9 @@ func (a *aligner) result() Alignment {
 
 // place is the smallest feasible place: in the row found, with as few slots as possible above the last survivor.
 func (a *aligner) place() int64 {
-	most := 0 // the greatest entry that is not above the least number of slots
+	most := 0 // the greatest entry of the row
 	for _, s := range a.entries.row(a.first) {
-		if s.lo <= a.most && s.hi >= a.least {
-			most = a.least // nothing is left over
-			break
-		}
-		if s.hi < a.least {
+		if s.lo <= a.least { // above it there is none: more slots than needed would have been enough a row earlier
 			most = s.hi
 		}
 	}
@@ -45,42 +37,33 @@ func (a *aligner) place() int64 {
 // alternative, to give each record the highest offset it can have, is never late from source to target, but late from
 // target to source.
 func (a *aligner) runs(place int64) (runs []offsetmap.Run, certain bool) {
-	certain = true
-	low, high := a.last, a.first // rows as of the slot looked at
-	rows := func(slot int) (least, most int, one bool) {
-		for low > 0 && a.low[low] > slot {
-			low--
+	least, most := 0, 0 // the least and the greatest row before a slot
+	row := func(slot int) (int, bool) {
+		for least < a.first && a.high[least+1] <= slot {
+			least++
 		}
-		for high > 0 && a.high[high] > slot {
-			high--
+		for most < a.last && a.low[most+1] <= slot {
+			most++
 		}
-		return high, low, high == low
+		return least, least == most
 	}
-	for i := len(a.slots) - 1; i >= 0; i-- {
-		slot := a.slots[i]
-		after, _, one := rows(slot + 1)
-		before, _, both := rows(slot)
-		source, exact := place, true
+	certain = true
+	for i, slot := range a.slots {
+		before, one := row(slot)
+		after, still := row(slot + 1)
+		source, exact := place, false
 		switch {
-		case !one || !both:
+		case !one || !still:
 		case after > before:
-			source = a.survivor(after).Offset
+			source, exact = a.survivor(after).Offset, true
 		default:
 			source, exact = a.lost(before, slot)
 		}
-		if source >= place {
-			certain = false
-			continue
+		if source < place {
+			runs = alignAppend(runs, source, a.in.Tail[a.ours[i]].Target)
 		}
-		certain = certain && exact
-		target := a.in.Tail[a.ours[i]].Target
-		if n := len(runs); n > 0 && int64(runs[n-1].Source)-1 == source && int64(runs[n-1].Target)-1 == target {
-			runs[n-1] = offsetmap.Run{Source: offsetmap.SourceOffset(source), Target: offsetmap.TargetOffset(target), Count: runs[n-1].Count + 1}
-			continue
-		}
-		runs = append(runs, offsetmap.Run{Source: offsetmap.SourceOffset(source), Target: offsetmap.TargetOffset(target), Count: 1})
+		certain = certain && exact && source < place
 	}
-	slices.Reverse(runs)
 	return runs, certain
 }
 
@@ -92,4 +75,16 @@ func (a *aligner) lost(r, slot int) (source int64, exact bool) {
 	}
 	highest := a.room(r) - (end - slot)
 	return a.free(r, highest), highest == slot-a.high[r]
+}
+
+// alignAppend adds one record to runs.
+func alignAppend(runs []offsetmap.Run, source, target int64) []offsetmap.Run {
+	if n := len(runs); n > 0 {
+		last := &runs[n-1]
+		if int64(last.Source)+last.Count == source && int64(last.Target)+last.Count == target {
+			last.Count++
+			return runs
+		}
+	}
+	return append(runs, offsetmap.Run{Source: offsetmap.SourceOffset(source), Target: offsetmap.TargetOffset(target), Count: 1})
 }

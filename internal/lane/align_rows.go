@@ -1,7 +1,5 @@
 package lane
 
-import "slices"
-
 // forward finds every entry that can be reached from the anchor, row by row, and the rows in which all slots can have
 // been used. An error tells where source and tail part.
 func (a *aligner) forward() *Mismatch {
@@ -58,8 +56,7 @@ func (a *aligner) kept(r, slot int) int {
 	if !a.in.SourceCompacts {
 		return slot
 	}
-	from, _ := slices.BinarySearch(a.slots, slot)
-	if i := a.limits.next(from, int32(r)); i < len(a.slots) {
+	if i := a.limits.next(a.from(slot), int32(r)); i < len(a.slots) {
 		return a.slots[i]
 	}
 	return a.most
@@ -68,32 +65,58 @@ func (a *aligner) kept(r, slot int) int {
 // match gives the entries of row r+1: one more than each slot in wide that can hold the survivor above row r.
 func (a *aligner) match(out []alignSpan, r int, wide []alignSpan) []alignSpan {
 	s := a.survivor(r + 1)
-	seen, limit := a.same.of(s.Hash), a.hidden(s)
+	limit := a.hidden(s)
+	var seen []alignSpan
 	for _, w := range wide {
-		end := min(w.hi, a.most-1)
-		i, j := alignFrom(seen, w.lo), alignFrom(a.gaps, w.lo)
-		for {
-			next := alignSpan{end + 1, end}
-			if i < len(seen) && seen[i].lo <= end {
-				next = seen[i]
+		if w.hi-w.lo < alignDirect {
+			for slot := w.lo; slot <= w.hi && len(out) <= a.pieces; slot++ {
+				if a.holds(slot, s.Hash, limit) {
+					out = alignAdd(out, alignSpan{slot + 1, slot + 1})
+				}
 			}
-			if j < len(a.gaps) && a.gaps[j].lo < min(next.lo, limit) {
-				next = alignSpan{a.gaps[j].lo, min(a.gaps[j].hi, limit-1)}
-				j++
-			} else {
-				i++
+		} else {
+			if seen == nil {
+				seen = a.index().of(s.Hash)
 			}
-			if next.lo > end {
-				break
-			}
-			if next = (alignSpan{max(next.lo, w.lo), min(next.hi, end)}); next.lo > next.hi {
-				continue
-			}
-			if len(out) == alignPieces {
-				out[alignPieces-1].hi = min(wide[len(wide)-1].hi, a.most-1) + 1
-				return out
-			}
-			out = alignAdd(out, alignSpan{next.lo + 1, next.hi + 1})
+			out = a.matchSpan(out, w, seen, limit)
+		}
+		if len(out) > a.pieces {
+			out = out[:a.pieces]
+			out[a.pieces-1].hi = min(wide[len(wide)-1].hi, a.most-1) + 1
+			return out
+		}
+	}
+	return out
+}
+
+// holds tells whether a slot can hold a record with the content hash, a missing slot only below limit.
+func (a *aligner) holds(slot int, hash uint64, limit int) bool {
+	if i := a.from(slot); i < len(a.slots) && a.slots[i] == slot {
+		return a.in.Tail[a.ours[i]].Hash == hash
+	}
+	return slot < min(limit, a.most)
+}
+
+// matchSpan adds the matches within a wide span: the known slots of the content and the missing slots below limit,
+// two sorted lists without a common slot. It stops one piece above the bound.
+func (a *aligner) matchSpan(out []alignSpan, w alignSpan, seen []alignSpan, limit int) []alignSpan {
+	i, j := alignFrom(seen, w.lo), alignFrom(a.gaps, w.lo)
+	for len(out) <= a.pieces {
+		next := alignSpan{w.hi + 1, w.hi}
+		if i < len(seen) && seen[i].lo <= w.hi {
+			next = seen[i]
+		}
+		if j < len(a.gaps) && a.gaps[j].lo < min(next.lo, limit) {
+			next = alignSpan{a.gaps[j].lo, min(a.gaps[j].hi, limit-1)}
+			j++
+		} else {
+			i++
+		}
+		if next.lo > w.hi {
+			break
+		}
+		if lo, hi := max(next.lo, w.lo), min(next.hi, w.hi); lo <= hi {
+			out = alignAdd(out, alignSpan{lo + 1, hi + 1})
 		}
 	}
 	return out
@@ -105,8 +128,7 @@ func (a *aligner) parting(wide []alignSpan) *Mismatch {
 	if r := len(a.entries.ends) - 1; r < len(a.survivors) {
 		m.Source = a.survivor(r + 1).Offset
 	}
-	i, _ := slices.BinarySearch(a.slots, wide[len(wide)-1].hi)
-	if i < len(a.slots) {
+	if i := a.from(wide[len(wide)-1].hi); i < len(a.slots) {
 		m.Target = a.in.Tail[a.ours[i]].Target
 	}
 	return m
@@ -154,11 +176,9 @@ func (a *aligner) widenBack(out []alignSpan, r int, goals []alignSpan) []alignSp
 			lo = 0 // the only entry there is; forward has found the way
 		case a.in.SourceCompacts && room > 0:
 			lo = max(s.lo-room, 0)
-			from, _ := slices.BinarySearch(a.slots, s.lo)
-			if i := a.limits.prev(from, int32(r)); i >= 0 {
+			if i := a.limits.prev(a.from(s.lo), int32(r)); i >= 0 {
 				lo = max(lo, a.slots[i]+1)
 			}
-			lo = min(lo, s.lo)
 		}
 		out = alignAddBack(out, alignSpan{lo, s.hi})
 	}

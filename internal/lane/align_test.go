@@ -27,6 +27,9 @@ func alignMixes() []alignMix {
 			m.sourceCompacts, m.keys, m.values, m.markers, m.blanks = true, 6, 1000000, 30, 100
 		}),
 		mix("source compacts while read", func(m *alignMix) { m.sourceCompacts, m.early, m.tombstones, m.sourceAged = true, 30, 20, true }),
+		mix("source thinned out before it is read, contents differ", func(m *alignMix) {
+			m.sourceCompacts, m.early, m.keys, m.values = true, 60, 4, 1000000
+		}),
 		mix("source trims", func(m *alignMix) { m.unkeyed, m.trim, m.early, m.markers = 50, 60, 5, 15 }),
 		mix("target compacts", func(m *alignMix) { m.targetCompacts, m.tombstones, m.targetAged = true, 20, true }),
 		mix("target expires", func(m *alignMix) { m.unkeyed, m.expire, m.trim, m.countUnknown = 50, 70, 30, 50 }),
@@ -53,18 +56,21 @@ func alignMixes() []alignMix {
 func TestAlignModel(t *testing.T) {
 	for n, mix := range alignMixes() {
 		t.Run(mix.name, func(t *testing.T) {
-			histories := 40_000
-			if mix.offsets > 20 {
-				histories = 10_000
-			}
+			const histories = 40_000
 			var exact, place, fresh int
 			for i := range histories {
 				seed := uint64(i)
 				h := newAlignHistory(mix, rand.New(rand.NewPCG(uint64(n), seed)))
 				in := h.input()
-				out := Align(in)
+				a := &aligner{in: in, pieces: alignPieces}
+				out := a.align()
 				if err := alignCheck(h, in, out); err != nil {
 					t.Fatalf("seed %d: %v\ninput %+v\nanswer %+v\nhistory %+v", seed, err, in, out, *h)
+				}
+				if !mix.still {
+					if err := alignTruthFeasible(h, a); err != nil {
+						t.Fatalf("seed %d: %v\ninput %+v", seed, err, in)
+					}
 				}
 				if out.Exact {
 					exact++
@@ -80,6 +86,47 @@ func TestAlignModel(t *testing.T) {
 			t.Logf("%d histories, %s with a tail; exact %s, no duplicates %s", histories, percent(fresh), percent(exact), percent(place))
 		})
 	}
+}
+
+// TestAlignWidened runs the mixes with choices with a single piece a row, where every set of alternatives is widened
+// to an interval: answers get more careful, never wrong.
+func TestAlignWidened(t *testing.T) {
+	coarser := 0
+	for n, mix := range alignMixes() {
+		if !mix.sourceCompacts {
+			continue
+		}
+		for i := range 10_000 {
+			h := newAlignHistory(mix, rand.New(rand.NewPCG(uint64(500+n), uint64(i))))
+			in := h.input()
+			fine, out := Align(in), (&aligner{in: in, pieces: 1}).align()
+			if err := alignCheck(h, in, out); err != nil {
+				t.Fatalf("%s, seed %d: %v\ninput %+v\nanswer %+v", mix.name, i, err, in, out)
+			}
+			if out.Place > fine.Place || out.Duplicates < fine.Duplicates {
+				t.Fatalf("%s, seed %d: fine %+v, widened %+v", mix.name, i, fine, out)
+			}
+			if out.Place != fine.Place || out.Duplicates != fine.Duplicates || len(out.Runs) != len(fine.Runs) {
+				coarser++
+			}
+		}
+	}
+	if coarser == 0 {
+		t.Error("no answer became coarser: widening was not tested")
+	}
+	t.Logf("%d answers became coarser", coarser)
+}
+
+// alignTruthFeasible looks into the fast algorithm: the place where the mirror really stood must be one of its places.
+func alignTruthFeasible(h *alignHistory, a *aligner) error {
+	row := 0
+	for row < len(a.survivors) && a.survivor(row+1).Offset < int64(h.truth) {
+		row++
+	}
+	if row >= len(a.entries.ends) || !a.complete(a.widen(nil, row, a.entries.row(row))) {
+		return fmt.Errorf("the true place %d is not feasible", h.truth)
+	}
+	return nil
 }
 
 // alignCheck is the oracle: what an answer must hold to, given the truth.

@@ -1,7 +1,5 @@
 package lane
 
-import "tidemark/offsetmap"
-
 // walk is Align for a source that has lost nothing: slot i is source record i, and contents are only verified. It
 // stops at the first contradiction instead of looking for another reading.
 func (a *aligner) walk() (Alignment, *Mismatch) {
@@ -33,16 +31,4 @@ func (a *aligner) walk() (Alignment, *Mismatch) {
 		}
 	}
 	return out, nil
-}
-
-// alignAppend adds one record to runs.
-func alignAppend(runs []offsetmap.Run, source, target int64) []offsetmap.Run {
-	if n := len(runs); n > 0 {
-		last := &runs[n-1]
-		if int64(last.Source)+last.Count == source && int64(last.Target)+last.Count == target {
-			last.Count++
-			return runs
-		}
-	}
-	return append(runs, offsetmap.Run{Source: offsetmap.SourceOffset(source), Target: offsetmap.TargetOffset(target), Count: 1})
 }

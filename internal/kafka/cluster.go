@@ -1,0 +1,147 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+// dialTimeout bounds one connection attempt, TLS handshake included. Java's
+// socket.connection.setup.timeout.ms is 10 s as well.
+const dialTimeout = 10 * time.Second
+
+// TP names one partition of a topic.
+type TP struct {
+	Topic     string
+	Partition int32
+}
+
+// String is "topic-partition", the form Kafka's own tools and logs use.
+func (tp TP) String() string {
+	return tp.Topic + "-" + strconv.Itoa(int(tp.Partition))
+}
+
+// Compare orders by topic name, then by partition number.
+func (tp TP) Compare(other TP) int {
+	return cmp.Or(cmp.Compare(tp.Topic, other.Topic), cmp.Compare(tp.Partition, other.Partition))
+}
+
+// SASL is how a client proves who it is.
+type SASL struct {
+	// Mechanism is PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+	Mechanism string
+	User      string
+	Password  Secret
+}
+
+// Cluster describes one Kafka cluster and how to connect to it. The zero value
+// of every field but Alias and Bootstrap is usable.
+type Cluster struct {
+	// Alias is the cluster's name in the configuration; every error and log
+	// line carries it.
+	Alias string
+	// Bootstrap lists host:port addresses, tried in random order.
+	Bootstrap []string
+	// ClientID is what brokers see in quotas and request logs; "tidemark" if
+	// empty.
+	ClientID string
+	// TLS is nil for plaintext. An empty ServerName means: the host dialed.
+	TLS *tls.Config
+	// SASL is nil for no authentication.
+	SASL *SASL
+	// Dial opens the TCP connection below TLS. Nil is a net.Dialer with a
+	// time-out of 10 s.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// validate reports every problem that makes the cluster unusable, not only the
+// first.
+func (c Cluster) validate() error {
+	var problems []error
+	if c.Alias == "" {
+		problems = append(problems, errors.New("the cluster has no alias"))
+	}
+	if len(c.Bootstrap) == 0 {
+		problems = append(problems, fmt.Errorf("cluster %s has no bootstrap servers", c.Alias))
+	}
+	for _, addr := range c.Bootstrap {
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			problems = append(problems, fmt.Errorf("cluster %s: bootstrap server %q is not host:port: %w", c.Alias, addr, err))
+		}
+	}
+	if c.SASL != nil {
+		if _, ok := c.Mechanism(); !ok {
+			problems = append(problems, fmt.Errorf(
+				"cluster %s: sasl mechanism %q is not known, use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", c.Alias, c.SASL.Mechanism))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// Mechanism is the cluster's SASL mechanism; false if the cluster uses none.
+// It is also false for a mechanism that is not known; Open refuses such a
+// cluster, so nobody goes on without authentication by mistake.
+func (c Cluster) Mechanism() (sasl.Mechanism, bool) {
+	if c.SASL == nil {
+		return nil, false
+	}
+	user, pass := c.SASL.User, c.SASL.Password.Reveal()
+	switch c.SASL.Mechanism {
+	case "PLAIN":
+		return plain.Auth{User: user, Pass: pass}.AsMechanism(), true
+	case "SCRAM-SHA-256":
+		return scram.Auth{User: user, Pass: pass}.AsSha256Mechanism(), true
+	case "SCRAM-SHA-512":
+		return scram.Auth{User: user, Pass: pass}.AsSha512Mechanism(), true
+	}
+	return nil, false
+}
+
+// DialTLS connects to addr (host:port): plain, or with a completed TLS
+// handshake whose server name is the host of addr unless the configuration
+// names another. It gives up after 10 s or when ctx ends. SASL is the
+// caller's: it is spoken in Kafka requests.
+//
+// Errors are *ErrUnreachable. Both the franz-go client and the mirror's own
+// transport dial here, so a cluster has one way to be reached.
+func (c Cluster) DialTLS(ctx context.Context, addr string) (net.Conn, error) {
+	dialCtx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	dial := c.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	conn, err := dial(dialCtx, "tcp", addr)
+	if err != nil {
+		return nil, &ErrUnreachable{Cluster: c.Alias, Addr: addr, Err: err}
+	}
+	if c.TLS == nil {
+		return conn, nil
+	}
+	conf := c.TLS
+	if conf.ServerName == "" {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, errors.Join(&ErrUnreachable{Cluster: c.Alias, Addr: addr, Err: err}, conn.Close())
+		}
+		conf = conf.Clone()
+		conf.ServerName = host
+	}
+	tlsConn := tls.Client(conn, conf)
+	if err := tlsConn.HandshakeContext(dialCtx); err != nil {
+		// The connection never carried data, and the handshake's error is the
+		// one to act on: a Close error would only hide it.
+		_ = conn.Close()
+		return nil, &ErrUnreachable{Cluster: c.Alias, Addr: addr, Err: fmt.Errorf("tls handshake: %w", err)}
+	}
+	return tlsConn, nil
+}

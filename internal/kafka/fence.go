@@ -1,0 +1,270 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// fenceChunk is how many partitions one transaction fences. Markers of one
+// transaction complete together, so one slow partition holds up its chunk
+// only.
+const fenceChunk = 500
+
+// Fence makes every named partition refuse older epochs of id's producer id,
+// by an empty transaction that is aborted: AddPartitionsToTxn, EndTxn v4, then
+// waiting until the coordinator says that all markers are written. Until then a
+// deposed owner can still append, so nothing may be read as final before Fence
+// returns. Each fenced partition holds one more record, the marker. id must be
+// what InitProducer or BumpProducer returned last; it stays valid.
+//
+// fenced lists the partitions that are done, refused those left out and why:
+// no such topic or partition (ErrNoTopic), no leader (ErrNoLeader: its marker
+// could not be written and would hold up all others), or *ErrDenied. Fence
+// those alone, before their next write. err ends the whole call: class Fenced
+// if somebody else has taken the identity, *ErrTxnPending if the markers are
+// not written by the end of ctx, or within a minute. What is in fenced then is fenced all the
+// same, and the call may be repeated.
+//
+// The client must have been opened with LaneVersions.
+func (c *Client) Fence(ctx context.Context, txid string, id Identity, tps []TP) (fenced []TP, refused map[TP]error, err error) {
+	what := fmt.Sprintf("fence %d partitions with %q", len(tps), txid)
+	if !c.lane() {
+		return nil, nil, fmt.Errorf("%s on cluster %s: the client may send EndTxn v5, which would raise the epoch: open it with LaneVersions",
+			what, c.cluster.Alias)
+	}
+	tps = slices.Clone(tps)
+	slices.SortFunc(tps, TP.Compare)
+	tps = slices.Compact(tps)
+	refused, err = c.unfit(ctx, tps)
+	if err != nil {
+		return nil, nil, c.failed(what, err)
+	}
+	fit := slices.DeleteFunc(tps, func(tp TP) bool { return refused[tp] != nil })
+	for chunk := range slices.Chunk(fit, fenceChunk) {
+		added, denied, err := c.addPartitions(ctx, txid, id, chunk)
+		maps.Copy(refused, denied)
+		if err != nil {
+			return fenced, refused, c.failed(what, err)
+		}
+		if len(added) == 0 {
+			continue // no transaction was begun, so there is none to end
+		}
+		if err := c.abort(ctx, txid, id); err != nil {
+			return fenced, refused, c.failed(what, err)
+		}
+		fenced = append(fenced, added...)
+	}
+	return fenced, refused, nil
+}
+
+// Keepalive runs an empty aborted transaction on tp, the lane's ledger
+// partition. It renews the coordinator's memory of the transactional id
+// (transactional.id.expiration.ms) and that partition's memory of the producer
+// (producer.id.expiration.ms), and leaves epoch and sequences as they are.
+// Errors as for Fence, a refused partition among them.
+func (c *Client) Keepalive(ctx context.Context, txid string, id Identity, tp TP) error {
+	_, refused, err := c.Fence(ctx, txid, id, []TP{tp})
+	if err != nil {
+		return fmt.Errorf("keep producer %q alive: %w", txid, err)
+	}
+	if err := refused[tp]; err != nil {
+		return c.failed(fmt.Sprintf("keep producer %q alive", txid), err)
+	}
+	return nil
+}
+
+// unfit finds the partitions that must not enter a transaction: one that does
+// not exist makes the broker refuse all the others (OPERATION_NOT_ATTEMPTED),
+// one without a leader would never get its marker.
+func (c *Client) unfit(ctx context.Context, tps []TP) (map[TP]error, error) {
+	md := NewMetadata(c)
+	topics := make([]string, 0, len(tps))
+	for _, tp := range tps {
+		topics = append(topics, tp.Topic)
+	}
+	refused := map[TP]error{}
+	if len(topics) == 0 {
+		return refused, nil
+	}
+	if err := md.Refresh(ctx, slices.Compact(topics)...); err != nil {
+		return nil, err
+	}
+	for _, tp := range tps {
+		if _, err := md.Leader(tp); err != nil {
+			refused[tp] = err
+		}
+	}
+	return refused, nil
+}
+
+// addPartitions adds the partitions to the identity's transaction, again
+// without those that the broker refuses. The broker adds all or none of a
+// request.
+func (c *Client) addPartitions(ctx context.Context, txid string, id Identity, tps []TP) (added []TP, denied map[TP]error, err error) {
+	denied = map[TP]error{}
+	pending := slices.Clone(tps)
+	for len(pending) > 0 {
+		var codes map[TP]int16
+		err := c.patiently(ctx, txid, func() (int16, error) {
+			var err error
+			codes, err = c.addOnce(ctx, txid, id, pending)
+			if err != nil {
+				return 0, err
+			}
+			return wholeTxnCode(codes), nil
+		})
+		if err != nil {
+			return nil, denied, err
+		}
+		before := len(pending)
+		var again []TP
+		for _, tp := range pending {
+			code, answered := codes[tp]
+			switch {
+			case !answered:
+				denied[tp] = fmt.Errorf("%v on cluster %s: the coordinator's answer left it out", tp, c.cluster.Alias)
+			case code == 0:
+				added = append(added, tp)
+			case code == kerr.OperationNotAttempted.Code:
+				again = append(again, tp)
+			default:
+				denied[tp] = c.partitionError(tp, "WRITE", code)
+			}
+		}
+		pending = again
+		if len(pending) == before {
+			return nil, denied, fmt.Errorf("transactional id %q: the coordinator attempted none of %d partitions and named no reason", txid, before)
+		}
+	}
+	return added, denied, nil
+}
+
+// addOnce sends one AddPartitionsToTxn request and returns each partition's
+// code.
+func (c *Client) addOnce(ctx context.Context, txid string, id Identity, tps []TP) (map[TP]int16, error) {
+	req := kmsg.NewPtrAddPartitionsToTxnRequest()
+	req.TransactionalID = txid
+	req.ProducerID = id.ProducerID
+	req.ProducerEpoch = id.Epoch
+	topics := byTopic(tps)
+	for _, topic := range sortedKeys(topics) {
+		t := kmsg.NewAddPartitionsToTxnRequestTopic()
+		t.Topic = topic
+		t.Partitions = topics[topic]
+		req.Topics = append(req.Topics, t)
+	}
+	resp, err := req.RequestWith(ctx, c.kgo)
+	if err != nil {
+		return nil, err
+	}
+	codes := make(map[TP]int16, len(tps))
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			codes[TP{t.Topic, p.Partition}] = p.ErrorCode
+		}
+	}
+	return codes, nil
+}
+
+// wholeTxnCode is the code that concerns the transaction, not a partition: the
+// coordinator repeats it for every partition. 0 if there is none.
+func wholeTxnCode(codes map[TP]int16) int16 {
+	for _, code := range codes {
+		if txnWait(code) || Classify(code) == Fenced || code == kerr.InvalidTxnState.Code ||
+			code == kerr.TransactionalIDAuthorizationFailed.Code || code == kerr.TransactionalIDNotFound.Code {
+			return code
+		}
+	}
+	return 0
+}
+
+// abort ends the transaction and waits until its markers are written.
+func (c *Client) abort(ctx context.Context, txid string, id Identity) error {
+	req := kmsg.NewPtrEndTxnRequest()
+	req.TransactionalID = txid
+	req.ProducerID = id.ProducerID
+	req.ProducerEpoch = id.Epoch
+	req.Commit = false
+	err := c.patiently(ctx, txid, func() (int16, error) {
+		resp, err := req.RequestWith(ctx, c.kgo)
+		if err != nil {
+			return 0, err
+		}
+		return resp.ErrorCode, nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.awaitEnd(ctx, txid, id)
+}
+
+// awaitEnd polls the coordinator until the transaction is over. EndTxn answers
+// when the decision is durable; a zombie's writes are still accepted until the
+// marker of the partition is written, up to seconds later. CompleteAbort is
+// the real answer; Empty is what some brokers show after a completed abort.
+func (c *Client) awaitEnd(ctx context.Context, txid string, id Identity) error {
+	start := time.Now()
+	backoff := txnBackoffMin
+	state := ""
+	for {
+		got, err := c.describeTxn(ctx, txid)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			return err
+		case err == nil && (got.ProducerID != id.ProducerID || got.ProducerEpoch > id.Epoch):
+			return fmt.Errorf("transactional id %q now belongs to %d/%d, not to %v: %w",
+				txid, got.ProducerID, got.ProducerEpoch, id, kerr.ProducerFenced)
+		case err == nil && (got.State == "CompleteAbort" || got.State == "Empty"):
+			return nil
+		case err == nil:
+			state = got.State
+		}
+		sleepErr := sleep(ctx, backoff)
+		if sleepErr == nil && time.Since(start) > markerPatience {
+			sleepErr = fmt.Errorf("its markers are not written within %v", markerPatience)
+		}
+		if sleepErr != nil {
+			return &ErrTxnPending{TxnID: txid, Cluster: c.cluster.Alias, State: state, Waited: time.Since(start), Err: sleepErr}
+		}
+		backoff = min(2*backoff, txnBackoffMax)
+	}
+}
+
+// describeTxn asks the coordinator for the state of one transactional id
+// (KIP-664), over short absences of the coordinator.
+func (c *Client) describeTxn(ctx context.Context, txid string) (kmsg.DescribeTransactionsResponseTransactionState, error) {
+	req := kmsg.NewPtrDescribeTransactionsRequest()
+	req.TransactionalIDs = []string{txid}
+	var state kmsg.DescribeTransactionsResponseTransactionState
+	err := c.patiently(ctx, txid, func() (int16, error) {
+		resp, err := req.RequestWith(ctx, c.kgo)
+		if err != nil {
+			return 0, err
+		}
+		if len(resp.TransactionStates) != 1 {
+			return 0, fmt.Errorf("describe transaction %q: the coordinator answered %d states", txid, len(resp.TransactionStates))
+		}
+		state = resp.TransactionStates[0]
+		return state.ErrorCode, nil
+	})
+	if denied, ok := errors.AsType[*ErrDenied](err); ok {
+		denied.Operation = "DESCRIBE"
+	}
+	return state, err
+}
+
+// byTopic groups partitions by topic.
+func byTopic(tps []TP) map[string][]int32 {
+	topics := map[string][]int32{}
+	for _, tp := range tps {
+		topics[tp.Topic] = append(topics[tp.Topic], tp.Partition)
+	}
+	return topics
+}
