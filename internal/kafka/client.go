@@ -58,7 +58,7 @@ func Open(c Cluster, log *slog.Logger, opts ...kgo.Opt) (*Client, error) {
 	base := []kgo.Opt{
 		kgo.SeedBrokers(c.Bootstrap...),
 		kgo.ClientID(cmp.Or(c.ClientID, defaultClientID)),
-		kgo.WithLogger(kslog.New(slog.New(atLeast{log.Handler(), slog.LevelWarn}).With("cluster", c.Alias))),
+		kgo.WithLogger(kslog.New(slog.New(newQuiet(log.Handler())).With("cluster", c.Alias))),
 		kgo.Dialer(func(ctx context.Context, _, addr string) (net.Conn, error) {
 			conn, err := c.DialTLS(ctx, addr)
 			dials.note(addr, err, ctx.Err() != nil)
@@ -185,23 +185,4 @@ func (d *dialLog) last() error {
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	return slices.Sorted(maps.Keys(m))
-}
-
-// atLeast is a slog handler with a floor under its level. kslog asks the
-// handler for its level, so franz-go does not even format what is below.
-type atLeast struct {
-	slog.Handler
-	level slog.Level
-}
-
-func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
-	return l >= h.level && h.Handler.Enabled(ctx, l)
-}
-
-func (h atLeast) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return atLeast{h.Handler.WithAttrs(attrs), h.level}
-}
-
-func (h atLeast) WithGroup(name string) slog.Handler {
-	return atLeast{h.Handler.WithGroup(name), h.level}
 }

@@ -78,7 +78,8 @@ func (l *Lane) send(p *part, s lane.Send) {
 
 // stopped notes that the core stopped: bytes are let go, the reason is shown, neighbours go on.
 func (l *Lane) stopped(p *part, reason string, retryAt int64) {
-	if p.reason != reason {
+	if p.said != reason {
+		p.said = reason
 		l.log.Warn("partition stopped", "partition", p.TP.String(), "reason", reason)
 	}
 	p.step, p.reason, p.retryAt = halted, reason, retryAt

@@ -228,6 +228,10 @@ func (l *Lane) goLive(p *part) {
 			return
 		}
 		p.step = live
+		if p.said != "" {
+			l.log.Info("partition goes on", "partition", p.TP.String(), "was", p.said)
+			p.said = ""
+		}
 		l.readOn(p)
 		l.translatePart(p)
 	})

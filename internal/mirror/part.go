@@ -24,6 +24,7 @@ type part struct {
 	Partition
 	step    step
 	reason  string // why it is halted
+	said    string // the reason last logged: a partition that stays stopped says so once
 	retryAt int64
 	feed    *feed
 	core    *lane.Part

@@ -85,7 +85,8 @@ func (f *Flow) settleTail(ctx context.Context, h head, id lane.Identity, o *open
 		TargetStart: o.targetStart, TargetEnd: o.tailEnd, Target: anchor, Count: t.count(anchor, o.targetStart), Tail: t.records,
 	}
 	if in.Count != 0 {
-		if in.Source, err = f.survivors(ctx, h, hash, in); err != nil {
+		var epochs []offsetmap.EpochStart
+		if in.Source, epochs, err = f.survivors(ctx, h, hash, in); err != nil {
 			return err
 		}
 		a := lane.Align(in)
@@ -100,6 +101,13 @@ func (f *Flow) settleTail(ctx context.Context, h head, id lane.Identity, o *open
 		}
 		if a.Place > int64(o.m.Through()) {
 			err = o.m.Advance(offsetmap.SourceOffset(a.Place))
+		}
+		// What the dead owner mirrored beyond its last head also carried leader epochs; without them the next check for
+		// truncation would compare with an epoch that ended before.
+		for _, e := range epochs {
+			if e.Start < o.m.Through() {
+				o.m.NoteEpoch(e.Epoch, e.Start)
+			}
 		}
 	} else {
 		err = replay(o.m, nil, t.landed, o.tailEnd)
@@ -163,9 +171,11 @@ func (t *tail) count(anchor, start int64) int64 {
 	return t.last
 }
 
-// survivors reads the source's records from the map's end on, as many as can have been mirrored.
-func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.AlignInput) ([]lane.SourceRecord, error) {
+// survivors reads the source's records from the map's end on, as many as can have been mirrored, and the leader epochs
+// that their batches carry.
+func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.AlignInput) ([]lane.SourceRecord, []offsetmap.EpochStart, error) {
 	var out []lane.SourceRecord
+	var epochs []offsetmap.EpochStart
 	var records int64
 	most := in.Count
 	if most < 0 {
@@ -177,6 +187,9 @@ func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.Alig
 	}
 	from := max(in.Through, in.SourceStart)
 	err := f.sourceNet.Scan(ctx, h.info.TP, from, in.SourceEnd, isolation, func(v batch.View, aborted bool) error {
+		if n := len(epochs); n == 0 || epochs[n-1].Epoch != v.LeaderEpoch() {
+			epochs = append(epochs, offsetmap.EpochStart{Epoch: v.LeaderEpoch(), Start: offsetmap.SourceOffset(max(v.BaseOffset(), from))})
+		}
 		if v.Control() || aborted || v.Count() == 0 {
 			// Only where records can have vanished does it matter which offsets never held one.
 			for o := max(v.BaseOffset(), from); !in.SourceStill && o < v.NextOffset(); o++ {
@@ -198,9 +211,9 @@ func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.Alig
 		return err
 	})
 	if err != nil && !errors.Is(err, errEnough) {
-		return nil, fmt.Errorf("read %s from offset %d to find what is mirrored: %w", h.info.TP, from, err)
+		return nil, nil, fmt.Errorf("read %s from offset %d to find what is mirrored: %w", h.info.TP, from, err)
 	}
-	return out, nil
+	return out, epochs, nil
 }
 
 // replay writes what a look found into the map, in target order: runs as records, markers as markers, and everything
