@@ -286,3 +286,26 @@ func TestMirrorAfterKill(t *testing.T) {
 	r.start(r.partitions("orders"))
 	r.same("orders")
 }
+
+// A lane that is lost leaves nothing behind: the bytes that it held go back to the flow's budget.
+func TestLostLaneGivesItsBytesBack(t *testing.T) {
+	r := newRig(t, 1)
+	r.create(r.src, "orders", 3, nil)
+	r.create(r.dst, "A.orders", 3, nil)
+	r.produce("orders", 0, 20_000)
+	run := r.start(r.partitions("orders"))
+	for run.flow.budget.Used() == 0 {
+		if wait(t.Context(), 100*time.Microsecond) != nil {
+			t.Fatal("nothing is fetched")
+		}
+	}
+	run.kill()
+	run.wg.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for run.flow.budget.Used() != 0 {
+		if wait(ctx, time.Millisecond) != nil {
+			t.Fatalf("%d bytes are still held", run.flow.budget.Used())
+		}
+	}
+}

@@ -36,6 +36,7 @@ type Lane struct {
 	inbox struct {
 		sync.Mutex
 		events []any
+		closed bool // the lane ended: what still arrives is only let go of
 	}
 	wake chan struct{}
 
@@ -95,6 +96,11 @@ func (f *Flow) newLane(n int32) *Lane {
 // post hands an event to the lane. It never blocks: what may be posted is bounded by the byte budget and the window.
 func (l *Lane) post(e any) {
 	l.inbox.Lock()
+	if l.inbox.closed {
+		l.late(e)
+		l.inbox.Unlock()
+		return
+	}
 	l.inbox.events = append(l.inbox.events, e)
 	l.inbox.Unlock()
 	select {
@@ -317,15 +323,36 @@ func (l *Lane) kick() {
 	}
 }
 
-// discard releases every byte that the lane holds; the transport has let go of them when the producer stopped, or will
-// answer into an inbox that nobody reads, which is why outputs in flight are left to the garbage collector.
+// discard ends the lane's side of everything that is under way: fetched bytes go back to the budget, and outputs that the
+// transport may still write follow when it answers (late). Without that, each lane lost to another worker would leave a
+// part of the flow's memory budget used up for ever.
 func (l *Lane) discard() {
-	for _, e := range l.take() {
-		if got, ok := e.(fetched); ok {
-			release(got.Fetched)
+	l.inbox.Lock()
+	defer l.inbox.Unlock()
+	l.inbox.closed = true
+	for _, p := range l.parts {
+		if p.feed != nil {
+			p.feed.stop(l.flow)
 		}
 	}
+	for _, e := range l.inbox.events {
+		l.late(e)
+	}
+	l.inbox.events = nil
 	for _, p := range l.parts {
 		l.dropAll(p)
+	}
+}
+
+// late lets go of what an event holds after the lane has ended. The inbox's lock guards the lane's state then.
+func (l *Lane) late(e any) {
+	switch e := e.(type) {
+	case fetched:
+		release(e.Fetched)
+	case answered:
+		if o := e.part.outs[e.unit.ID]; o != nil {
+			o.inFlight--
+			e.part.letGo(l.flow, e.unit.ID)
+		}
 	}
 }
