@@ -304,7 +304,7 @@ func (l *Lane) tick() {
 	l.askStarts()
 	if t-l.judgedAt >= rejudgeEvery {
 		l.judgedAt = t
-		l.translateAll()
+		l.rejudge()
 	}
 }
 

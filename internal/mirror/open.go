@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,7 +112,7 @@ func (f *Flow) lookAtEnds(ctx context.Context, heads []head) []opened {
 	targetEnd, failedD := offsets(ctx, f.target, to, -1, false)
 	for i, h := range heads {
 		s, t := h.info.TP, h.info.remoteTP()
-		if err := errors.Join(failedA[s], failedB[s], failedC[t], failedD[t]); err != nil {
+		if err := cmp.Or(failedA[s], failedB[s], failedC[t], failedD[t]); err != nil {
 			out[i].err = err
 			out[i].m = h.m
 			continue
@@ -128,7 +129,7 @@ func offsets(ctx context.Context, c *kafka.Client, tps []kafka.TP, spec int64, c
 	}
 	for _, tp := range tps {
 		if _, ok := at[tp]; !ok && failed[tp] == nil {
-			failed[tp] = errors.Join(err, fmt.Errorf("no answer about the log of %s", tp))
+			failed[tp] = cmp.Or(err, fmt.Errorf("no answer about the log of %s", tp))
 		}
 	}
 	return at, failed

@@ -41,6 +41,23 @@ func (l *Lane) translatePart(p *part) {
 	}
 }
 
+// rejudge translates again what was not exact the last time: positions ahead of the mirror move as it advances. Exact
+// ones stay what they are until the commit or the partition changes, which is told by other events.
+func (l *Lane) rejudge() {
+	_, commits := l.flow.snapshot()
+	for _, p := range l.parts {
+		if p.step == opening || l.draining {
+			continue
+		}
+		for _, c := range commits[p.TP] {
+			last, known := l.rows[verdicts.Key{Group: c.Group, Topic: p.TP.Topic, Partition: p.TP.Partition}]
+			if !known || last.committed != c.Offset || !last.verdict.IsExact() {
+				l.judge(p, c)
+			}
+		}
+	}
+}
+
 func (l *Lane) judge(p *part, c verdicts.Commit) {
 	key := verdicts.Key{Group: c.Group, Topic: p.TP.Topic, Partition: p.TP.Partition}
 	v := translate.Judge(l.input(p, c))

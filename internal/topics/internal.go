@@ -103,12 +103,8 @@ func await(ctx context.Context, c *kafka.Client, t InternalTopic) error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("topic %s was created on cluster %s but is not described after 15 s: %w", t.Name, c.Cluster().Alias, err)
 		}
-		timer := time.NewTimer(50 * time.Millisecond)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !pause(ctx, 50*time.Millisecond) {
 			return ctx.Err()
-		case <-timer.C:
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -62,7 +63,7 @@ func (s *Syncer) Round(ctx context.Context) (Result, error) {
 		if err := s.apply(ctx, actions, failed); err != nil {
 			return Result{}, err
 		}
-		if target, err = describe(ctx, s.target); err != nil {
+		if target, err = s.settled(ctx, actions, failed); err != nil {
 			return Result{}, err
 		}
 	}
@@ -88,6 +89,36 @@ func describe(ctx context.Context, c *kafka.Client) ([]Topic, error) {
 		out = append(out, o)
 	}
 	return out, nil
+}
+
+// settled describes the target once it shows what was just created: the controller answers before every broker knows.
+// What does not show within a second waits for the next round.
+func (s *Syncer) settled(ctx context.Context, actions []Action, failed map[string]string) ([]Topic, error) {
+	for range 20 {
+		target, err := describe(ctx, s.target)
+		if err != nil {
+			return nil, err
+		}
+		have, missing := index(target), false
+		for _, a := range actions {
+			missing = missing || failed[a.Topic] == "" && have[a.Remote].Partitions < a.Partitions
+		}
+		if !missing || !pause(ctx, 50*time.Millisecond) {
+			return target, nil
+		}
+	}
+	return describe(ctx, s.target)
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
 }
 
 // apply does the actions and notes per topic what did not succeed.
