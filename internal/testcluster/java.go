@@ -1,0 +1,154 @@
+//go:build unix
+
+package testcluster
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// javaSources are Produce.java, Consume.java and Translate.java.
+//
+//go:embed java/*.java
+var javaSources embed.FS
+
+// RunJava runs a single Java source file with Kafka's jars on its class path
+// (JEP 330, no compiler needed beside the JVM) and returns what it prints. file
+// is the name of a source embedded here, such as "Consume.java", or a path. The
+// start takes about two seconds of CPU. The error holds the end of stderr.
+func RunJava(ctx context.Context, file string, args ...string) (string, error) {
+	text, err := fs.ReadFile(javaSources, "java/"+file)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		text, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read Java source: %w", err)
+	}
+	return RunJavaSource(ctx, filepath.Base(file), string(text), args...)
+}
+
+// RunJavaSource is RunJava of a source text. name is its file name, for
+// messages.
+func RunJavaSource(ctx context.Context, name, source string, args ...string) (string, error) {
+	libs, err := Libs(ctx)
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "tidemark-java-")
+	if err != nil {
+		return "", fmt.Errorf("create Java directory: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, name)
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+		return "", fmt.Errorf("write Java source: %w", err)
+	}
+	if err := writeLogging(dir); err != nil {
+		return "", err
+	}
+	jvm := jvmArgs{libs: libs, logging: dir, heapMB: 512}
+	out, err := runCommand(ctx, jvm.argv(file, args...), dir)
+	if err != nil {
+		return out, fmt.Errorf("java %s: %w", name, err)
+	}
+	return out, nil
+}
+
+// JavaArgs turns options and client properties into the arguments of the
+// embedded programs: key=value, client properties with the prefix "client.".
+func JavaArgs(client, options map[string]string) []string {
+	var args []string
+	for _, k := range slices.Sorted(maps.Keys(options)) {
+		args = append(args, k+"="+options[k])
+	}
+	for _, k := range slices.Sorted(maps.Keys(client)) {
+		args = append(args, "client."+k+"="+client[k])
+	}
+	return args
+}
+
+// MirrorMaker starts Kafka's own MirrorMaker 2 in dedicated mode with the given
+// properties. It runs when this returns, but takes some 15 s before it mirrors
+// its first record. Stop removes its files.
+func MirrorMaker(ctx context.Context, props map[string]string) (*Process, error) {
+	const heapMB = 1024
+	libs, err := Libs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "tidemark-mm2-")
+	if err != nil {
+		return nil, fmt.Errorf("create MirrorMaker directory: %w", err)
+	}
+	file := filepath.Join(dir, "mm2.properties")
+	if err := errors.Join(writeProps(file, props), writeLogging(dir)); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	jvm := jvmArgs{libs: libs, logging: dir, heapMB: heapMB, fullJIT: true}
+	p, err := start(command{
+		name: "MirrorMaker 2",
+		argv: jvm.argv("org.apache.kafka.connect.mirror.MirrorMaker", file),
+		dir:  dir,
+		log:  filepath.Join(dir, "mm2.log"),
+	})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	p.drop = []string{dir}
+	return p, nil
+}
+
+// Formatter class names for ConsoleFormatter.
+const (
+	CheckpointFormatter = "org.apache.kafka.connect.mirror.formatters.CheckpointFormatter"
+	OffsetSyncFormatter = "org.apache.kafka.connect.mirror.formatters.OffsetSyncFormatter"
+	HeartbeatFormatter  = "org.apache.kafka.connect.mirror.formatters.HeartbeatFormatter"
+)
+
+// ConsoleFormatter prints all records that a topic holds now through Kafka's
+// console consumer and one of its formatters, and returns the lines. It is for
+// clusters without security.
+func ConsoleFormatter(ctx context.Context, bootstrap, topic, formatterClass string) ([]string, error) {
+	cl, err := kgo.NewClient(clientOpts(strings.Split(bootstrap, ","))...)
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	// The console consumer ends after a number of records, or after a time
+	// without any, which would be slow and a guess.
+	recs, err := Read(ctx, cl, topic, ReadUncommitted)
+	if err != nil || len(recs) == 0 {
+		return nil, err
+	}
+	libs, err := Libs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "tidemark-console-")
+	if err != nil {
+		return nil, fmt.Errorf("create console directory: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := writeLogging(dir); err != nil {
+		return nil, err
+	}
+	jvm := jvmArgs{libs: libs, logging: dir, heapMB: 256}
+	out, err := runCommand(ctx, jvm.argv("org.apache.kafka.tools.consumer.ConsoleConsumer",
+		"--bootstrap-server", bootstrap, "--topic", topic, "--from-beginning",
+		"--max-messages", strconv.Itoa(len(recs)), "--formatter", formatterClass), dir)
+	if err != nil {
+		return nil, fmt.Errorf("console consumer of %s: %w", topic, err)
+	}
+	return strings.Split(strings.TrimRight(out, "\n"), "\n"), nil
+}

@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package testcluster
+
+import "syscall"
+
+// childAttributes keeps a child in the process group of the test binary: these
+// systems have no parent death signal, so Ctrl-C has to reach the brokers.
+func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
