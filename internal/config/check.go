@@ -1,0 +1,91 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// topicCharacters may stand in a topic name; aliases and separators become part of topic names.
+const topicCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+// maxAlias leaves room in a topic name (249 characters) for a topic and for names such as
+// tidemark-verdicts.<alias>.internal.
+const maxAlias = 100
+
+// check judges what both kinds of file have in common, once every field has its value. It fills in the one value that
+// follows from others (PositionsInterval) and otherwise changes nothing.
+func check(r *report, c *Config, p *positions) {
+	for _, alias := range slices.Sorted(maps.Keys(c.Clusters)) {
+		checkAlias(r, alias, p.clusters[alias])
+	}
+	enabled := 0
+	for i := range c.Flows {
+		f := &c.Flows[i]
+		if f.Enabled {
+			enabled++
+		}
+		checkFlow(r, c, *f, p.flows[f.Name()])
+		// The file's intervals are upper limits, also for what MirrorMaker 2 has no key for.
+		f.PositionsInterval = min(f.PositionsInterval, f.EmitCheckpointsInterval, f.SyncGroupOffsetsInterval)
+	}
+	if enabled == 0 && len(r.problems) == 0 {
+		r.problem(at{}, "no flow is enabled", "enable one: enabled: true in YAML, A->B.enabled = true in a properties file")
+	}
+	checkLoops(r, c)
+}
+
+func checkAlias(r *report, alias string, here at) {
+	switch {
+	case strings.Contains(alias, "->"):
+		r.problem(here, fmt.Sprintf(`alias %q contains "->", which separates the two aliases of a flow`, alias), "rename the cluster")
+	case alias == "" || strings.Trim(alias, topicCharacters) != "":
+		r.problem(here, fmt.Sprintf("alias %q cannot stand in a topic name", alias), "use letters, digits, dots, underscores and hyphens")
+	case len(alias) > maxAlias:
+		r.problem(here, fmt.Sprintf("the alias has %d characters", len(alias)), fmt.Sprintf("use at most %d: it becomes part of topic names", maxAlias))
+	}
+}
+
+func checkFlow(r *report, c *Config, f Flow, where fieldsAt) {
+	known := slices.Sorted(maps.Keys(c.Clusters))
+	for _, side := range []struct{ field, alias string }{{"Source", f.Source}, {"Target", f.Target}} {
+		here := where.of(side.field)
+		if _, ok := c.Clusters[side.alias]; !ok {
+			do := "the clusters are " + strings.Join(known, ", ")
+			if near := nearest(side.alias, known); near != "" {
+				do = fmt.Sprintf("did you mean %s?", near)
+			} else if len(known) == 0 {
+				do = "add it to the clusters"
+			}
+			r.problem(here, fmt.Sprintf("flow %s: there is no cluster %q", f.Name(), side.alias), do)
+			continue
+		}
+		if f.Separator != "" && strings.Contains(side.alias, f.Separator) {
+			// topicSource("us.west.t") would be "us": cycles would go unseen and remote topics unrecognised.
+			r.problem(where.of("Separator"), fmt.Sprintf("flow %s: alias %q contains the separator %q, so names such as %q cannot be taken apart again",
+				f.Name(), side.alias, f.Separator, side.alias+f.Separator+"topic"), "rename the cluster, or choose another separator")
+		}
+	}
+	if f.Source == f.Target {
+		r.problem(where.of(""), fmt.Sprintf("flow %s: source and target are the same cluster", f.Name()), "name two clusters")
+	}
+	if f.Enabled && len(f.Topics) == 0 {
+		r.note(where.of("Topics").line, "flow %s mirrors no topic: its list of topics is empty", f.Name())
+	}
+}
+
+// checkLoops notes pairs of flows in which a record could travel for ever. They are no error: with topic lists that do
+// not overlap, identity in both directions is a sound set-up, and only a comparison of real topic names can tell.
+func checkLoops(r *report, c *Config) {
+	identity := map[FlowName]bool{}
+	for _, f := range c.EnabledFlows() {
+		identity[f.Name()] = f.Policy == PolicyIdentity
+	}
+	for _, f := range c.EnabledFlows() {
+		back := FlowName{Source: f.Target, Target: f.Source}
+		if f.Source < f.Target && identity[f.Name()] && identity[back] {
+			r.note(0, "flows %s and %s both keep topic names: a topic that both select would be copied round and round, so keep their topic lists apart", f.Name(), back)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tidemark/internal/kafka"
+)
+
+// Secret is a value that never shows itself in logs, JSON, YAML or formatted text.
+type Secret = kafka.Secret
+
+// Config is what one file says, complete and validated.
+type Config struct {
+	File     string             // the file's name as given to Load or Parse
+	Clusters map[string]Cluster // by alias
+	Flows    []Flow             // sorted by source, then target; disabled ones included
+	Notes    []string           // what is worth saying once at start, in the order of the file
+}
+
+// Cluster is how to reach one Kafka cluster. The tags name the keys: yaml under clusters.<alias>, security under
+// clusters.<alias>.security.
+type Cluster struct {
+	Alias            string
+	Bootstrap        []string `yaml:"bootstrap" kind:"addresses"` // host:port, at least one
+	ClientID         string   `yaml:"client_id"`                  // default "tidemark"
+	SecurityProtocol string   `security:"protocol" choice:"PLAINTEXT SSL SASL_PLAINTEXT SASL_SSL" fold:"upper"`
+	TLS              TLS      // meaningful with SSL and SASL_SSL only
+	SASL             SASL     // meaningful with SASL_PLAINTEXT and SASL_SSL only
+}
+
+// TLS names PEM material. Of each pair (file, inline) at most one is set; an empty CA means the system's roots.
+type TLS struct {
+	CAFile         string `security:"ca" kind:"path"`
+	CA             string
+	CertFile       string `security:"cert" kind:"path"` // client certificate chain
+	Cert           string
+	KeyFile        string `security:"key" kind:"path"` // client private key, unencrypted
+	Key            Secret
+	VerifyHostname bool `security:"verify_hostname"` // default true: the server's name must be in its certificate
+}
+
+// SASL is a user's credentials. Of Password, PasswordFile and PasswordEnv exactly one is set where Mechanism is.
+type SASL struct {
+	Mechanism    string `security:"mechanism" choice:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512"`
+	User         string `security:"username"`
+	Password     Secret `security:"password"`
+	PasswordFile string `security:"password_file" kind:"path"` // one trailing line end is removed
+	PasswordEnv  string `security:"password_env"`              // an environment variable's name
+}
+
+// Flow is one direction of mirroring. Patterns are full-match regular expressions in Go's (RE2) syntax.
+//
+// The tags name the keys that set a field: yaml under flows and defaults, mm2 in a properties file (at top level and
+// after "A->B."). Keys that need more than a field of the right type (replication.policy.class, isolation.level) are
+// read by the code in properties.go.
+type Flow struct {
+	Source  string `yaml:"from"` // alias
+	Target  string `yaml:"to"`   // alias
+	Enabled bool   `yaml:"enabled" mm2:"enabled"`
+
+	Topics                  []string `yaml:"topics" mm2:"topics" kind:"patterns"` // an empty list selects nothing
+	TopicsExclude           []string `yaml:"topics_exclude" mm2:"topics.exclude" kind:"patterns"`
+	Groups                  []string `yaml:"groups" mm2:"groups" kind:"patterns"`
+	GroupsExclude           []string `yaml:"groups_exclude" mm2:"groups.exclude" kind:"patterns"`
+	ConfigPropertiesExclude []string `yaml:"config_properties_exclude" mm2:"config.properties.exclude" kind:"patterns"`
+
+	Policy            string `yaml:"policy" choice:"default identity"`
+	Separator         string `yaml:"separator" mm2:"replication.policy.separator" kind:"separator"`
+	InternalSeparator bool   `yaml:"internal_separator" mm2:"replication.policy.internal.topic.separator.enabled"` // internal topic names use Separator too (KIP-949); otherwise "."
+
+	// Replication factors: at least 1, or -1 for the broker's default.
+	ReplicationFactor            int16 `yaml:"replication_factor" mm2:"replication.factor"`                                 // remote topics
+	OffsetSyncsReplicationFactor int16 `yaml:"offset_syncs_replication_factor" mm2:"offset-syncs.topic.replication.factor"` // and Tidemark's own topics
+	CheckpointsReplicationFactor int16 `yaml:"checkpoints_replication_factor" mm2:"checkpoints.topic.replication.factor"`
+	HeartbeatsReplicationFactor  int16 `yaml:"heartbeats_replication_factor" mm2:"heartbeats.topic.replication.factor"`
+
+	OffsetSyncsLocation string `yaml:"offset_syncs_location" mm2:"offset-syncs.topic.location" choice:"source target"` // the cluster that holds the offset-syncs topic
+
+	EmitOffsetSyncs bool `yaml:"emit_offset_syncs" mm2:"emit.offset-syncs.enabled"`
+	EmitCheckpoints bool `yaml:"emit_checkpoints" mm2:"emit.checkpoints.enabled"`
+	EmitHeartbeats  bool `yaml:"emit_heartbeats" mm2:"emit.heartbeats.enabled"`
+	// ReplicateHeartbeats mirrors the heartbeats topics too, although no pattern names them (KIP-1089).
+	ReplicateHeartbeats bool `yaml:"replicate_heartbeats" mm2:"heartbeats.replication.enabled"`
+	SyncGroupOffsets    bool `yaml:"sync_groups" mm2:"sync.group.offsets.enabled"`
+	SyncTopicConfigs    bool `yaml:"sync_topic_configs" mm2:"sync.topic.configs.enabled"`
+	RefreshTopics       bool `yaml:"refresh_topics" mm2:"refresh.topics.enabled"`
+	RefreshGroups       bool `yaml:"refresh_groups" mm2:"refresh.groups.enabled"`
+
+	// Intervals are all positive. They are upper limits: what can follow a change at once does.
+	RefreshTopicsInterval    time.Duration `yaml:"refresh_topics_interval" mm2:"refresh.topics.interval.seconds"`
+	RefreshGroupsInterval    time.Duration `yaml:"refresh_groups_interval" mm2:"refresh.groups.interval.seconds"`
+	EmitCheckpointsInterval  time.Duration `yaml:"checkpoints_interval" mm2:"emit.checkpoints.interval.seconds"`
+	SyncGroupOffsetsInterval time.Duration `yaml:"sync_groups_interval" mm2:"sync.group.offsets.interval.seconds"`
+	PositionsInterval        time.Duration `yaml:"positions_interval" mm2:"tidemark.positions.interval.ms"` // never above the two before it
+	HeartbeatsInterval       time.Duration `yaml:"heartbeats_interval" mm2:"emit.heartbeats.interval.seconds"`
+	SyncTopicConfigsInterval time.Duration `yaml:"sync_topic_configs_interval" mm2:"sync.topic.configs.interval.seconds"`
+
+	Isolation           string `yaml:"isolation" choice:"read_committed read_uncommitted"`
+	Lanes               int    `yaml:"lanes" mm2:"tidemark.lanes"`         // partitions of the ledger, fixed when it is created
+	MemoryBytes         int64  `yaml:"memory" mm2:"tidemark.memory.bytes"` // everything fetched and not yet acknowledged
+	UnmirroredPositions string `yaml:"unmirrored_positions" mm2:"tidemark.unmirrored.positions" choice:"none earliest"`
+}
+
+// Values of the Flow fields that are a choice.
+const (
+	PolicyDefault      = "default"  // remote topics are called source + separator + topic
+	PolicyIdentity     = "identity" // remote topics keep their name
+	LocationSource     = "source"
+	LocationTarget     = "target"
+	ReadCommitted      = "read_committed"
+	ReadUncommitted    = "read_uncommitted"
+	UnmirroredNone     = "none"     // a group below the first mirrored record gets no position
+	UnmirroredEarliest = "earliest" // it starts at the first record that the target holds
+)
+
+// Values of Cluster.SecurityProtocol and SASL.Mechanism.
+const (
+	ProtocolPlaintext     = "PLAINTEXT"
+	ProtocolSSL           = "SSL"
+	ProtocolSASLPlaintext = "SASL_PLAINTEXT"
+	ProtocolSASLSSL       = "SASL_SSL"
+	MechanismPlain        = "PLAIN"
+	MechanismScram256     = "SCRAM-SHA-256"
+	MechanismScram512     = "SCRAM-SHA-512"
+)
+
+// Name is the flow's name, "A->B".
+func (f Flow) Name() FlowName { return FlowName{Source: f.Source, Target: f.Target} }
+
+// Load reads and parses the file at path. The error is a Problems where the content is at fault.
+func Load(path string) (*Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse turns the content of a file into a Config. The name decides the kind (.properties, .yaml, .yml; otherwise the
+// content does), stands in the problems, and its folder is where relative PEM paths of a YAML file start. The error is
+// a Problems with everything that is wrong.
+func Parse(name string, data []byte) (*Config, error) {
+	if isProperties(name, data) {
+		return parseProperties(name, data)
+	}
+	return parseYAML(name, data)
+}
+
+// isProperties decides by the extension, then by what the first line that says something looks like: YAML here always
+// starts with a mapping key ("clusters:"), a properties file with key=value. "clusters: A, B" is legal in both, so the
+// whole file is looked at for a key that only a properties file has.
+func isProperties(name string, data []byte) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".properties":
+		return true
+	case ".yaml", ".yml":
+		return false
+	}
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 || line[0] == '#' || line[0] == '!' {
+			continue
+		}
+		key, _, found := bytes.Cut(line, []byte("="))
+		if found && !bytes.ContainsAny(key, ":{[\"'") {
+			return true
+		}
+	}
+	return false
+}

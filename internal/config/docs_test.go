@@ -1,0 +1,133 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// rows are the table rows of docs/config.md by each key in their first column; a key of several tables has several.
+func rows(t *testing.T) map[string][]string {
+	t.Helper()
+	data, err := os.ReadFile("../../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]string{}
+	for line := range strings.Lines(string(data)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 {
+			continue
+		}
+		for i, key := range strings.Split(cells[1], "`") {
+			if i%2 == 1 {
+				out[key] = append(out[key], strings.Join(cells[2:], "|"))
+			}
+		}
+	}
+	return out
+}
+
+// TestDocsListEveryKey fails when a key is added to the code and not to docs/config.md, or documented and not read.
+func TestDocsListEveryKey(t *testing.T) {
+	documented := rows(t)
+	known := map[string]bool{keyClusters: true, keyDefaults: true, keyFlows: true, keySecurity: true, propPolicy: true}
+	for tag, targets := range map[string][]any{
+		"yaml": {&Flow{}, &Cluster{}}, "mm2": {&Flow{}}, "security": {&Cluster{}, &TLS{}, &SASL{}},
+	} {
+		for key := range settings(tag, targets...) {
+			known[key] = true
+		}
+	}
+	for _, key := range securityKeys() {
+		known[key] = true
+	}
+	for key := range known {
+		if len(documented[key]) == 0 {
+			t.Errorf("docs/config.md has no row for %s", key)
+		}
+	}
+	for key := range documented {
+		if !known[key] {
+			t.Errorf("docs/config.md has a row for %s, which is no key", key)
+		}
+	}
+}
+
+// TestDocsStateDefaults compares the second column of a flow's keys with the defaults in the code.
+func TestDocsStateDefaults(t *testing.T) {
+	documented := rows(t)
+	f := DefaultFlow("", "")
+	for key, s := range settings("yaml", &f) {
+		if key == "from" || key == "to" {
+			continue
+		}
+		want := " " + defaultText(s.value) + " |"
+		found := false
+		for _, row := range documented[key] {
+			found = found || strings.HasPrefix(row, want)
+		}
+		if !found {
+			t.Errorf("docs/config.md: the row of %s does not begin with the default%s", key, want)
+		}
+	}
+}
+
+func defaultText(v reflect.Value) string {
+	switch value := v.Interface().(type) {
+	case []string:
+		return "`" + strings.Join(value, "`, `") + "`"
+	case time.Duration:
+		text := strings.TrimSuffix(value.String(), "0s")
+		if text == "" || strings.HasSuffix(text, ".") || text[len(text)-1] >= '0' && text[len(text)-1] <= '9' {
+			text = value.String()
+		}
+		return "`" + text + "`"
+	case int64:
+		return fmt.Sprintf("`%dMiB`", value>>20)
+	default:
+		return fmt.Sprintf("`%v`", value)
+	}
+}
+
+// TestEveryFieldHasAKey fails when a field is added to Flow that no file can set.
+func TestEveryFieldHasAKey(t *testing.T) {
+	for field := range reflect.TypeFor[Flow]().Fields() {
+		yaml, mm2 := field.Tag.Get("yaml"), field.Tag.Get("mm2")
+		special := map[string]bool{"Source": true, "Target": true, "Policy": true, "Isolation": true} // read by properties.go
+		if yaml == "" || (mm2 == "") != special[field.Name] {
+			t.Errorf("field %s: yaml %q, mm2 %q", field.Name, yaml, mm2)
+		}
+	}
+}
+
+// TestReasonsDoNotHideKeys fails when a key is listed as without effect although it has one.
+func TestReasonsDoNotHideKeys(t *testing.T) {
+	for _, r := range reasons() {
+		for _, s := range r.scopes {
+			for _, key := range r.keys {
+				for _, have := range honoured(s) {
+					if key == have {
+						t.Errorf("%s is both read and without effect (%s)", key, r.why)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	candidates := []string{"topics", "topics.exclude", "groups", "replication.factor"}
+	for key, want := range map[string]string{
+		"topcis": "topics", "topic": "topics", "topic.exclude": "topics.exclude", "gruops": "groups",
+		"replication.factors": "replication.factor", "x": "", "": "", "completely.different": "",
+		"replication": "replication.factor",
+	} {
+		if got := nearest(key, candidates); got != want {
+			t.Errorf("nearest of %q is %q, want %q", key, got, want)
+		}
+	}
+}

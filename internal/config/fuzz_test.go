@@ -1,0 +1,121 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tidemark/internal/config"
+)
+
+// FuzzParse: whatever the file, Parse never panics; it returns either a config or problems; and a config is complete.
+func FuzzParse(f *testing.F) {
+	for _, dir := range []string{"testdata/good", "testdata/bad"} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, e := range entries {
+			data, err := os.ReadFile(dir + "/" + e.Name())
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(strings.HasSuffix(e.Name(), ".properties"), data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, properties bool, data []byte) {
+		name := "x.yaml"
+		if properties {
+			name = "x.properties"
+		}
+		c, err := config.Parse(name, data)
+		checkParsed(t, c, err)
+		c, err = config.Parse("x", data)
+		checkParsed(t, c, err)
+	})
+}
+
+type failer interface{ Fatalf(string, ...any) }
+
+func checkParsed(t failer, c *config.Config, err error) {
+	if err != nil {
+		var problems config.Problems
+		if c != nil || !errors.As(err, &problems) {
+			t.Fatalf("config %v with error %T", c, err)
+		}
+		return
+	}
+	if len(c.EnabledFlows()) == 0 {
+		t.Fatalf("no enabled flow and no problem: %+v", c)
+	}
+	for _, f := range c.Flows {
+		_, source := c.Clusters[f.Source]
+		_, target := c.Clusters[f.Target]
+		positive := f.RefreshTopicsInterval > 0 && f.RefreshGroupsInterval > 0 && f.EmitCheckpointsInterval > 0 &&
+			f.SyncGroupOffsetsInterval > 0 && f.PositionsInterval > 0 && f.HeartbeatsInterval > 0 && f.SyncTopicConfigsInterval > 0
+		if !source || !target || f.Source == f.Target || !positive || f.Separator == "" || f.Lanes < 1 || f.MemoryBytes < 1<<20 ||
+			f.ReplicationFactor == 0 || strings.Contains(f.Source, f.Separator) || strings.Contains(f.Target, f.Separator) {
+			t.Fatalf("incomplete flow: %+v", f)
+		}
+		if name, err := config.ParseFlow(f.Name().String()); err != nil || name != f.Name() {
+			t.Fatalf("flow %s is not found by its own name: %v, %v", f.Name(), name, err)
+		}
+	}
+}
+
+// TestPropertiesSyntax writes random keys and values with Java's escapes, in every way that Java's own syntax allows, and
+// checks that they come back. The model is the pair itself.
+func TestPropertiesSyntax(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.StringMatching(`[ -~]{0,20}[!-~]`).Draw(t, "client id")
+		want = strings.TrimSpace(want)
+		escape := strings.NewReplacer(`\`, `\\`, "\t", `\t`)
+		value := escape.Replace(want)
+		if cut := rapid.IntRange(0, len(want)).Draw(t, "cut"); rapid.Bool().Draw(t, "continued") {
+			end := rapid.SampledFrom([]string{"\n", "\r\n", "\r"}).Draw(t, "line end")
+			// A blank at the start of a continuation is dropped by the syntax, so it is written as an escape.
+			rest := escape.Replace(want[cut:])
+			if strings.HasPrefix(rest, " ") {
+				rest = `\` + rest
+			}
+			value = escape.Replace(want[:cut]) + `\` + end + "  \t" + rest
+		}
+		separator := rapid.SampledFrom([]string{"=", ":", " = ", "\t:  ", " "}).Draw(t, "separator")
+		if separator == " " && strings.IndexAny(want, "=:") == 0 {
+			separator = "="
+		}
+		text := "clusters A,B\n! c\\\nbootstrap.servers=x:1\n   A->B.enabled=true\nA.client.id" + separator + value
+		c, err := config.Parse("x.properties", []byte(text))
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if got := c.Clusters["A"].ClientID; got != want {
+			t.Fatalf("%q: got %q, want %q", text, got, want)
+		}
+	})
+}
+
+// TestRandomSettings builds files of random lines from known keys and arbitrary values: never a panic, always complete.
+func TestRandomSettings(t *testing.T) {
+	keys := []string{
+		"clusters", "A.bootstrap.servers", "bootstrap.servers", "A->B.enabled", "B->A.topics", "topics", "replication.factor",
+		"A->B.replication.policy.class", "replication.policy.separator", "refresh.topics.interval.seconds", "security.protocol",
+		"sasl.mechanism", "A.sasl.jaas.config", "ssl.truststore.certificates", "offset-syncs.topic.location", "enabled",
+		"tidemark.memory.bytes", "tidemark.positions.interval.ms", "config.providers", "A->", "->", "A", "nonsense",
+	}
+	values := []string{
+		"A, B", "A", "x:1", "true", "false", "1", "-1", "0", "IdentityReplicationPolicy", "SASL_SSL", "PLAIN", ".", "", "file",
+		`x.PlainLoginModule required username="u" password="p";`, "${file:x}", "source", "99999999", "-----BEGIN X-----A-----END X-----",
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var text strings.Builder
+		for range rapid.IntRange(0, 12).Draw(t, "lines") {
+			text.WriteString(rapid.SampledFrom(keys).Draw(t, "key") + "=" + rapid.SampledFrom(values).Draw(t, "value") + "\n")
+		}
+		c, err := config.Parse("x.properties", []byte(text.String()))
+		checkParsed(t, c, err)
+	})
+}

@@ -1,0 +1,107 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// login is what a sasl.jaas.config says. Its options hold the password: it is never printed.
+type login struct {
+	module  string // the class name's last part
+	options map[string]Secret
+}
+
+// parseJAAS reads "class.name required user="x" password="y";" as Kafka's JaasConfig does: words are separated by
+// blanks, texts may stand in double quotes with backslash escapes, and a semicolon ends the entry. Its errors hold
+// nothing of the text.
+func parseJAAS(text string) (login, error) {
+	words, err := jaasWords(text)
+	if err != nil {
+		return login{}, err
+	}
+	if len(words) < 3 || words[len(words)-1] != ";" {
+		return login{}, errors.New("the text does not end in a semicolon")
+	}
+	out := login{module: words[0][strings.LastIndex(words[0], ".")+1:], options: map[string]Secret{}}
+	switch strings.ToLower(words[1]) {
+	case "required", "requisite", "sufficient", "optional":
+	default:
+		return login{}, errors.New(`the second word is not "required"`)
+	}
+	rest := words[2 : len(words)-1]
+	for len(rest) > 0 {
+		if len(rest) < 3 || rest[1] != "=" || rest[0] == "=" {
+			return login{}, errors.New("an option is not of the form name=\"value\"")
+		}
+		out.options[rest[0]] = Secret(rest[2])
+		rest = rest[3:]
+	}
+	return out, nil
+}
+
+// jaasWords cuts the text into words, quoted texts (without their quotes), "=" and ";".
+func jaasWords(text string) ([]string, error) {
+	var words []string
+	for i := 0; i < len(text); {
+		switch ch := text[i]; {
+		case strings.IndexByte(" \t\r\n", ch) >= 0:
+			i++
+		case ch == '=' || ch == ';':
+			words = append(words, string(ch))
+			i++
+		case ch == '"' || ch == '\'':
+			word, n, ok := quoted(text[i:])
+			if !ok {
+				return nil, errors.New("a quoted text does not end")
+			}
+			words = append(words, word)
+			i += n
+		default:
+			n := strings.IndexAny(text[i:], " \t\r\n=;\"'")
+			if n < 0 {
+				n = len(text) - i
+			}
+			words = append(words, text[i:i+n])
+			i += n
+		}
+	}
+	return words, nil
+}
+
+// quoted reads a text in quotes and says how long it is with them.
+func quoted(text string) (word string, n int, ok bool) {
+	var b strings.Builder
+	for i := 1; i < len(text); i++ {
+		switch ch := text[i]; {
+		case ch == text[0]:
+			return b.String(), i + 1, true
+		case ch == '\\' && i+1 < len(text):
+			i++
+			b.WriteByte(unescape(text[i]))
+		default:
+			b.WriteByte(ch)
+		}
+	}
+	return "", 0, false
+}
+
+// unescape is the character after a backslash, as Java's StreamTokenizer reads it.
+func unescape(ch byte) byte {
+	if i := strings.IndexByte("nrtbf", ch); i >= 0 {
+		return "\n\r\t\b\f"[i]
+	}
+	return ch
+}
+
+// suits says whether the login module can serve the mechanism.
+func (l login) suits(mechanism string) error {
+	want := "ScramLoginModule"
+	if mechanism == MechanismPlain {
+		want = "PlainLoginModule"
+	}
+	if l.module != want {
+		return fmt.Errorf("mechanism %s needs login module %s, and another one is named", mechanism, want)
+	}
+	return nil
+}

@@ -1,0 +1,337 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Keys that need more than their field's type to be read.
+const (
+	propClusters  = "clusters"
+	propProviders = "config.providers"
+	propBootstrap = "bootstrap.servers"
+	propClientID  = "client.id"
+	propPolicy    = "replication.policy.class"
+	propEnabled   = "enabled"
+	propIsolation = "isolation.level"
+	propACLs      = "sync.topic.acls.enabled" // read for what explain says
+	policyPackage = "org.apache.kafka.connect.mirror."
+)
+
+// mm2File reads one MirrorMaker 2 properties file into a report.
+//
+// Whose value wins follows MirrorMaker 2. For a flow's settings: "A->B.key" before the top-level key. For a cluster's
+// address and security: "A.key" before the top-level key. For the isolation level see isolation.
+type mm2File struct {
+	report
+	aliases   []string
+	providers []string
+	top       map[string]entry              // keys at top level
+	clusters  map[string]map[string]entry   // keys after "A."
+	flows     map[FlowName]map[string]entry // keys after "A->B."
+}
+
+func parseProperties(name string, data []byte) (*Config, error) {
+	m := &mm2File{
+		report:   report{file: name},
+		top:      map[string]entry{},
+		clusters: map[string]map[string]entry{},
+		flows:    map[FlowName]map[string]entry{},
+	}
+	m.sort(readEntries(&m.report, data))
+	c := &Config{File: name, Clusters: map[string]Cluster{}}
+	places := newPositions()
+	for _, alias := range m.aliases {
+		c.Clusters[alias] = m.cluster(alias)
+		places.clusters[alias] = m.top[propClusters].at()
+	}
+	for _, flow := range m.named() {
+		f, where := m.flow(flow)
+		c.Flows = append(c.Flows, f)
+		places.flows[flow] = where
+	}
+	check(&m.report, c, places)
+	m.explain(c, places)
+	return m.finish(c)
+}
+
+// sort finds the clusters and puts every entry under what it belongs to. Where a key is there twice the last one
+// counts, as in Java.
+func (m *mm2File) sort(entries []entry) {
+	last := map[string]entry{}
+	for _, e := range entries {
+		if first, twice := last[e.key]; twice {
+			m.note(e.line, "%s was set before on line %d: the last one counts", e.key, first.line)
+		}
+		last[e.key] = e
+	}
+	clusters, ok := last[propClusters]
+	if !ok {
+		m.problem(at{}, "there is no clusters key", "name the aliases: clusters = A, B")
+	}
+	for _, alias := range splitList(clusters.value) {
+		if slices.Contains(m.aliases, alias) {
+			m.problem(clusters.at(), fmt.Sprintf("alias %q is there twice", alias), "name each cluster once")
+			continue
+		}
+		m.aliases = append(m.aliases, alias)
+		m.clusters[alias] = map[string]entry{}
+	}
+	if ok && len(m.aliases) == 0 {
+		m.problem(clusters.at(), "is empty", "name the aliases: clusters = A, B")
+	}
+	m.providers = splitList(last[propProviders].value)
+	for _, e := range last {
+		m.place(e)
+	}
+}
+
+// place puts one entry under its flow, its cluster, or the top level.
+func (m *mm2File) place(e entry) {
+	if source, rest, ok := strings.Cut(e.key, "->"); ok {
+		m.placeFlow(e, source, rest)
+		return
+	}
+	if strings.HasPrefix(e.value, "->") {
+		// In Java's syntax the first blank ends a key: "A -> B.enabled = true" is key "A", value "-> B.enabled = true".
+		m.problem(e.at(), "a blank ends the key, so this is no flow", "write "+e.key+"->B.key = value without blanks around ->")
+		return
+	}
+	if alias, key, ok := cutAlias(e.key, m.aliases); ok {
+		m.clusters[alias][key] = e
+		return
+	}
+	m.top[e.key] = e
+}
+
+func (m *mm2File) placeFlow(e entry, source, rest string) {
+	target, key, ok := cutAlias(rest, m.aliases)
+	if !ok {
+		// Not an alias of this file: take the first word, so that check can say which cluster is unknown.
+		target, key, ok = strings.Cut(rest, ".")
+	}
+	if !ok || source == "" || target == "" || key == "" {
+		m.problem(e.at(), "is no key of a flow", "write A->B.key = value")
+		return
+	}
+	name := FlowName{Source: source, Target: target}
+	if m.flows[name] == nil {
+		m.flows[name] = map[string]entry{}
+	}
+	m.flows[name][key] = e
+}
+
+// cutAlias cuts "alias.key" at a known alias, the longest one if several fit (aliases may contain dots).
+func cutAlias(text string, aliases []string) (alias, key string, ok bool) {
+	for _, a := range aliases {
+		if rest, found := strings.CutPrefix(text, a+"."); found && len(a) >= len(alias) {
+			alias, key, ok = a, rest, true
+		}
+	}
+	return alias, key, ok
+}
+
+// named are the flows that the file speaks of: those with a key of their own and, with a top-level "enabled = true",
+// every ordered pair of clusters, as in MirrorMaker 2.
+func (m *mm2File) named() []FlowName {
+	all := map[FlowName]bool{}
+	for name := range m.flows {
+		all[name] = true
+	}
+	if e, ok := m.top[propEnabled]; ok && strings.EqualFold(e.value, "true") {
+		m.note(e.line, "%s at top level enables a flow between every two clusters, in both directions", propEnabled)
+		for _, a := range m.aliases {
+			for _, b := range m.aliases {
+				if a != b {
+					all[FlowName{Source: a, Target: b}] = true
+				}
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b FlowName) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Target, b.Target))
+	})
+}
+
+// flow gives one flow its values: defaults, then the top level, then its own keys.
+func (m *mm2File) flow(name FlowName) (Flow, fieldsAt) {
+	f := DefaultFlow(name.Source, name.Target)
+	f.Enabled, f.SyncGroupOffsets = false, false // MirrorMaker 2's defaults in a dedicated file
+	where := fieldsAt{}
+	own := m.flows[name]
+	fields := settings("mm2", &f)
+	for _, layer := range []map[string]entry{m.top, own} {
+		for _, old := range slices.Sorted(maps.Keys(renamedKeys())) {
+			if e, ok := layer[old]; ok {
+				m.renamed(e, old, layer, fields, where)
+			}
+		}
+		for _, key := range keysOf(fields) {
+			if e, ok := layer[key]; ok {
+				m.set(fields[key], key, e, where)
+			}
+		}
+		if e, ok := layer[propPolicy]; ok {
+			m.policy(&f, e)
+		}
+	}
+	m.isolation(&f, name, where)
+	for _, key := range slices.Sorted(maps.Keys(own)) {
+		m.judge(own[key], key, flowScope)
+	}
+	first := at{}
+	for _, e := range own {
+		if first.line == 0 || e.line < first.line {
+			first = e.at()
+		}
+	}
+	if e, ok := own[propEnabled]; ok {
+		first = e.at()
+	}
+	if first.line == 0 {
+		first = m.top[propEnabled].at()
+	}
+	where[""] = first
+	return f, where
+}
+
+// renamed reads a key of MirrorMaker 2 before 4.0 (topics.blacklist). Version 4 ignores it and so mirrors what was
+// excluded before; the one who wrote it meant it.
+func (m *mm2File) renamed(e entry, old string, layer map[string]entry, fields map[string]setting, where fieldsAt) {
+	now := renamedKeys()[old]
+	if _, both := layer[now]; both {
+		m.note(e.line, "%s has no effect beside %s", e.key, now)
+		return
+	}
+	m.note(e.line, "%s is read as %s, its name since Kafka 4.0", e.key, now)
+	m.set(fields[now], now, e, where)
+}
+
+// set reads one value by the type of its field; key is the entry's key without the prefix, whose ending names the unit
+// of an interval.
+func (m *mm2File) set(s setting, key string, e entry, where fieldsAt) {
+	value, ok := m.text(e)
+	if !ok {
+		return
+	}
+	where[s.field] = e.at()
+	var f *fault
+	switch s.value.Interface().(type) {
+	case []string:
+		m.faults(e.at(), s.setList(splitList(value)))
+		return
+	case time.Duration:
+		f = setSeconds(s, key, value)
+	default:
+		f = s.set(value)
+	}
+	if f != nil {
+		m.problem(e.at(), f.what, f.do)
+	}
+}
+
+// setSeconds reads a whole number in the unit that the key ends in.
+func setSeconds(s setting, key, value string) *fault {
+	unit, name := time.Second, "seconds"
+	if strings.HasSuffix(key, ".ms") {
+		unit, name = time.Millisecond, "milliseconds"
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n > int64(1<<62)/int64(unit) {
+		return &fault{fmt.Sprintf("%q is no number of %s", value, name), "write a whole number"}
+	}
+	return s.setDuration(time.Duration(n) * unit)
+}
+
+// text is the entry's value without the blanks around it. A reference to a configuration provider that the file
+// declares is refused: MirrorMaker 2 would put another value in its place. Any other ${...} is text, as for
+// MirrorMaker 2.
+func (m *mm2File) text(e entry) (string, bool) {
+	for _, p := range m.providers {
+		if strings.Contains(e.value, "${"+p+":") {
+			m.problem(e.at(), fmt.Sprintf("takes its value from the configuration provider %q, which is not supported yet", p),
+				"write the value itself, or use the YAML form with password_file or password_env")
+			return "", false
+		}
+	}
+	return strings.TrimSpace(e.value), true
+}
+
+// policy reads replication.policy.class. A Java class cannot be loaded, and one that is not known may name topics in
+// any way, so going on with another policy would mirror into the wrong topics.
+func (m *mm2File) policy(f *Flow, e entry) {
+	value, ok := m.text(e)
+	if !ok {
+		return
+	}
+	switch strings.TrimPrefix(value, policyPackage) {
+	case "DefaultReplicationPolicy":
+		f.Policy = PolicyDefault
+	case "IdentityReplicationPolicy":
+		f.Policy = PolicyIdentity
+	default:
+		m.problem(e.at(), fmt.Sprintf("replication policy %q is a Java class that cannot be loaded here", value),
+			"use "+policyPackage+"DefaultReplicationPolicy (A.topic), with replication.policy.separator for another separator, or "+policyPackage+"IdentityReplicationPolicy (names are kept)")
+	}
+}
+
+// isolation finds the isolation level of the flow's reads. MirrorMaker 2 builds its consumer in layers; from the
+// weakest: "A->B.consumer.", "A.consumer.", "A->B.source.consumer.". A top-level "source.consumer." has no effect there;
+// here it is the weakest layer, since it can only mean this.
+func (m *mm2File) isolation(f *Flow, name FlowName, where fieldsAt) {
+	for _, layer := range []struct {
+		entries map[string]entry
+		key     string
+	}{
+		{m.top, "source.consumer." + propIsolation},
+		{m.flows[name], "consumer." + propIsolation},
+		{m.clusters[name.Source], "consumer." + propIsolation},
+		{m.flows[name], "source.consumer." + propIsolation},
+	} {
+		e, ok := layer.entries[layer.key]
+		if !ok {
+			continue
+		}
+		v := reflect.ValueOf(f).Elem().FieldByName("Isolation")
+		m.set(setting{field: "Isolation", value: v, choice: []string{ReadCommitted, ReadUncommitted}}, layer.key, e, where)
+	}
+}
+
+// explain notes where a default differs from what the file's reader may expect, and every key that has no effect.
+func (m *mm2File) explain(c *Config, p *positions) {
+	for _, key := range slices.Sorted(maps.Keys(m.top)) {
+		m.judge(m.top[key], key, topScope)
+	}
+	for _, alias := range m.aliases {
+		for _, key := range slices.Sorted(maps.Keys(m.clusters[alias])) {
+			m.judge(m.clusters[alias][key], key, clusterScope)
+		}
+	}
+	for _, f := range c.EnabledFlows() {
+		where := p.flows[f.Name()]
+		if _, given := where["SyncGroupOffsets"]; !given {
+			m.note(0, "flow %s: group positions are translated but not committed on %s, as is MirrorMaker 2's default; sync.group.offsets.enabled = true commits them", f.Name(), f.Target)
+		}
+		if _, given := where["Isolation"]; !given {
+			m.note(0, "flow %s: only committed records are copied, where MirrorMaker 2's default also copies aborted ones; %s.consumer.isolation.level = read_uncommitted gives that", f.Name(), f.Source)
+		}
+		if !m.off(f.Name(), propACLs) {
+			m.note(0, "flow %s: access control lists are not copied yet, which MirrorMaker 2 does by default; sync.topic.acls.enabled = false says that they need not be", f.Name())
+		}
+	}
+}
+
+// off says whether the flow's own or the top-level key is "false".
+func (m *mm2File) off(name FlowName, key string) bool {
+	e, ok := m.flows[name][key]
+	if !ok {
+		e = m.top[key]
+	}
+	return strings.EqualFold(strings.TrimSpace(e.value), "false")
+}

@@ -1,0 +1,181 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// scope is where in a properties file a key stands.
+type scope int
+
+const (
+	topScope     scope = iota // no prefix
+	clusterScope              // after "A."
+	flowScope                 // after "A->B."
+)
+
+// reason says why keys of MirrorMaker 2 have no effect. A key that ends in a star stands for all that begin so.
+type reason struct {
+	scopes []scope
+	why    string
+	keys   []string
+}
+
+// renamedKeys are keys that Kafka 4.0 removed, by their present names.
+func renamedKeys() map[string]string {
+	return map[string]string{
+		"topics.blacklist":            "topics.exclude",
+		"groups.blacklist":            "groups.exclude",
+		"config.properties.blacklist": "config.properties.exclude",
+	}
+}
+
+// reasons lists the keys that MirrorMaker 2 knows and that have no effect here, the most telling reason first.
+func reasons() []reason {
+	top, cluster, flow := topScope, clusterScope, flowScope
+	anywhere := []scope{top, cluster, flow}
+	connector := []scope{top, flow}
+	return []reason{
+		{
+			connector, "workers that run with the same file share its flows; start another one for more throughput",
+			[]string{"tasks.max", "tasks.max.enforce"},
+		},
+		{connector, "every position is translated exactly, so there are no samples to space", []string{"offset.lag.max"}},
+		{connector, "access control lists are not copied yet", []string{"sync.topic.acls.interval.seconds"}},
+		{
+			anywhere, "records are copied as they are, without converters and transforms",
+			[]string{"key.converter*", "value.converter*", "header.converter*", "transforms*", "predicates*"},
+		},
+		{
+			connector, "settings that are set on the source topic are copied, its broker's defaults are not",
+			[]string{"use.defaults.from", "use.incremental.alter.configs"},
+		},
+		{anywhere, "positions, claims and states are kept in the ledger topic on the target", []string{
+			"offset.storage.*", "config.storage.*", "status.storage.*", "offsets.storage.topic", "topic.creation.*",
+			"offset.flush.*",
+		}},
+		{anywhere, "what a stop or a crash can cost is in docs/guarantees.md and is not a setting", []string{
+			"exactly.once.support", "exactly.once.source.support", "transaction.boundary*",
+		}},
+		{[]scope{top}, "workers find each other through a consumer group on the target", []string{
+			"dedicated.mode.enable.internal.rest", "listeners*", "rest.*", "access.control.*", "response.http.headers.config", "ssl.client.auth",
+		}},
+		{anywhere, "there is no Kafka Connect worker", []string{
+			"name", "connector.class", "config.action.reload", "errors.*", "worker.*", "task.index", "task.assigned.*", "task.shutdown.*", "group.id", "plugin.*",
+			"scheduled.rebalance.max.delay.ms", "rebalance.timeout.ms", "session.timeout.ms", "heartbeat.interval.ms",
+			"connect.protocol", "inter.worker.*", "connector.client.config.override.policy",
+		}},
+		{anywhere, "metrics have their own names and exporter", []string{
+			"metric.reporters", "metrics.*", "metric.names.formats", "add.source.alias.to.metrics", "auto.include.jmx.reporter",
+		}},
+		{anywhere, "requests have their own time-outs", []string{"admin.timeout.ms", "consumer.poll.timeout.ms"}},
+		{anywhere, "Java classes cannot be loaded", []string{"forwarding.admin.class"}},
+		{[]scope{top, cluster}, "mirroring begins with the oldest record of a topic, always", []string{"consumer.auto.offset.reset"}},
+		{
+			[]scope{flow},
+			"mirroring begins with the oldest record of a topic, always",
+			[]string{"consumer.auto.offset.reset", "source.consumer.auto.offset.reset"},
+		},
+		{connector, "the aliases are those of the flow's name", []string{"source.cluster.alias", "target.cluster.alias"}},
+		{[]scope{top}, "values are taken as they are written", []string{propProviders + "*"}},
+		{
+			[]scope{top},
+			"MirrorMaker 2 does not read client settings at top level either; put them after A. or A->B.",
+			[]string{"consumer.*", "producer.*", "admin.*"},
+		},
+		{
+			[]scope{cluster, flow},
+			"batches are forwarded as they are, so there is no producer to tune",
+			[]string{"producer.*", "target.producer.*", "source.producer.*"},
+		},
+		{[]scope{cluster, flow}, "a cluster has one set of client settings: write address and security as A.key", []string{
+			"consumer.*", "admin.*", "source.consumer.*", "target.consumer.*", "source.admin.*", "target.admin.*",
+			"source.cluster.*", "target.cluster.*",
+		}},
+		{
+			[]scope{flow},
+			"a cluster has one address and one set of security settings: write them as A.key",
+			[]string{propBootstrap, propClientID, "security.protocol", "ssl.*", "sasl.*"},
+		},
+		{anywhere, "stores are PEM files without a password, and Go's TLS defaults are used", []string{"ssl.*"}},
+		{anywhere, "only PLAIN and SCRAM logins are supported yet", []string{"sasl.*"}},
+	}
+}
+
+// filterClasses are classes that choose what is mirrored. The default ones are what is built in; another one cannot be
+// loaded, and going on without it would mirror what it was written to keep back.
+func filterClasses() map[string]string {
+	return map[string]string{
+		"topic.filter.class":           "DefaultTopicFilter",
+		"group.filter.class":           "DefaultGroupFilter",
+		"config.property.filter.class": "DefaultConfigPropertyFilter",
+	}
+}
+
+// honoured are the keys that have an effect in a scope.
+func honoured(s scope) []string {
+	var keys []string
+	if s != clusterScope {
+		keys = append(keysOf(settings("mm2", &Flow{})), propPolicy, "source.consumer."+propIsolation, propACLs)
+		for old := range renamedKeys() {
+			keys = append(keys, old)
+		}
+		for class := range filterClasses() {
+			keys = append(keys, class)
+		}
+	}
+	if s != topScope {
+		keys = append(keys, "consumer."+propIsolation)
+	}
+	if s != flowScope {
+		keys = append(keys, securityKeys()...)
+	}
+	if s == topScope {
+		keys = append(keys, propClusters)
+		keys = slices.DeleteFunc(keys, func(k string) bool { return k == propClientID })
+	}
+	return keys
+}
+
+// judge notes a key that has no effect, with the reason or the key that it may have been meant for. MirrorMaker 2
+// ignores keys that it does not know, so they are no error.
+func (m *mm2File) judge(e entry, key string, s scope) {
+	if class, ok := filterClasses()[key]; ok && s != clusterScope {
+		if strings.TrimPrefix(e.value, policyPackage) != class {
+			m.problem(e.at(), "a Java class cannot be loaded here, and it decides what is mirrored",
+				"say the same with "+strings.Join([]string{"topics", "topics.exclude", "groups", "groups.exclude", "config.properties.exclude"}, ", "))
+		}
+		return
+	}
+	known := honoured(s)
+	if slices.Contains(known, key) {
+		return
+	}
+	for _, r := range reasons() {
+		if slices.Contains(r.scopes, s) && slices.ContainsFunc(r.keys, func(k string) bool { return matches(k, key) }) {
+			m.note(e.line, "%s has no effect: %s", e.key, r.why)
+			return
+		}
+	}
+	if s != flowScope && slices.Contains(honoured(flowScope), key) {
+		m.note(e.line, "%s has no effect: write it at top level or as A->B.%s", e.key, key)
+		return
+	}
+	for _, r := range reasons() {
+		if slices.Contains(r.scopes, s) {
+			known = append(known, r.keys...)
+		}
+	}
+	known = slices.DeleteFunc(known, func(k string) bool { return strings.HasSuffix(k, "*") })
+	if n := nearest(key, known); n != "" {
+		m.note(e.line, "%s has no effect: unknown key, did you mean %s?", e.key, n)
+		return
+	}
+	m.note(e.line, "%s has no effect: unknown key", e.key)
+}
+
+// matches says whether the key is the pattern, or begins with it where it ends in a star.
+func matches(pattern, key string) bool {
+	prefix, star := strings.CutSuffix(pattern, "*")
+	return key == pattern || star && strings.HasPrefix(key, prefix)
+}

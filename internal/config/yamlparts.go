@@ -1,0 +1,187 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// positions are the places in the file of what check judges.
+type positions struct {
+	clusters map[string]at         // by alias
+	flows    map[FlowName]fieldsAt // by name
+}
+
+func newPositions() *positions {
+	return &positions{clusters: map[string]at{}, flows: map[FlowName]fieldsAt{}}
+}
+
+// fieldsAt are the places of a flow's settings by field name; "" is the flow itself.
+type fieldsAt map[string]at
+
+// of is the field's place, or the flow's where the file does not set the field.
+func (f fieldsAt) of(field string) at {
+	if where, ok := f[field]; ok {
+		return where
+	}
+	return f[""]
+}
+
+// clusters reads the mapping alias: {bootstrap, client_id, security}.
+func (y *yamlFile) clusters(n *yaml.Node, c *Config, p *positions) {
+	nodes := y.mapping(n, keyClusters, nil)
+	for _, alias := range slices.Sorted(maps.Keys(nodes)) {
+		node := nodes[alias]
+		path := join(keyClusters, alias)
+		cluster := defaultCluster(alias)
+		where, parts := y.into(node, path, "yaml", []string{keySecurity}, &cluster)
+		if _, ok := where["Bootstrap"]; !ok && resolve(node).Kind == yaml.MappingNode {
+			y.problem(at{node.Line, path}, "has no bootstrap", "give the address of one or more brokers: bootstrap: host:9092")
+		}
+		if s, ok := parts[keySecurity]; ok {
+			y.security(s, join(path, keySecurity), &cluster)
+		}
+		c.Clusters[alias] = cluster
+		p.clusters[alias] = at{node.Line, path}
+	}
+}
+
+// security reads a cluster's security mapping and checks that its keys go together.
+func (y *yamlFile) security(n *yaml.Node, path string, c *Cluster) {
+	c.SecurityProtocol = ""
+	where, _ := y.into(n, path, "security", nil, c, &c.TLS, &c.SASL)
+	self := at{n.Line, path}
+	place := func(fields ...string) (at, bool) {
+		for _, f := range fields {
+			if here, ok := where[f]; ok {
+				return here, true
+			}
+		}
+		return at{}, false
+	}
+	if c.SecurityProtocol == "" {
+		// A wrong one is reported already, and what else it needs cannot be said.
+		if _, wrong := where["SecurityProtocol"]; !wrong {
+			y.problem(self, "has no protocol", "add protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
+		}
+		return
+	}
+	if here, ok := place("CAFile", "CertFile", "KeyFile", "VerifyHostname"); ok && !c.usesTLS() {
+		y.problem(here, fmt.Sprintf("has no effect with protocol %s", c.SecurityProtocol), "use SSL or SASL_SSL, or remove it")
+	}
+	if here, ok := place("Mechanism", "User", "Password", "PasswordFile", "PasswordEnv"); ok && !c.usesSASL() {
+		y.problem(here, fmt.Sprintf("has no effect with protocol %s", c.SecurityProtocol), "use SASL_SSL or SASL_PLAINTEXT, or remove it")
+	}
+	cert, hasCert := place("CertFile")
+	key, hasKey := place("KeyFile")
+	if hasCert && !hasKey {
+		y.problem(cert, "there is a client certificate and no key", "add key: the PEM file of its private key")
+	}
+	if hasKey && !hasCert {
+		y.problem(key, "there is a private key and no certificate", "add cert: the PEM file of its certificate chain")
+	}
+	if c.usesSASL() {
+		y.credentials(where, self)
+	}
+}
+
+// credentials checks that a mechanism, a user and exactly one source of the password are there.
+func (y *yamlFile) credentials(where map[string]at, self at) {
+	if _, ok := where["Mechanism"]; !ok {
+		y.problem(self, "has no mechanism", "add mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+	}
+	if _, ok := where["User"]; !ok {
+		y.problem(self, "has no username", "add username")
+	}
+	var given []at
+	for _, field := range []string{"Password", "PasswordFile", "PasswordEnv"} {
+		if here, ok := where[field]; ok {
+			given = append(given, here)
+		}
+	}
+	switch {
+	case len(given) == 0:
+		y.problem(self, "has no password", "add password, password_file or password_env")
+	case len(given) > 1:
+		y.problem(given[1], "the password is given twice, see "+given[0].key, "keep one of password, password_file and password_env")
+	}
+}
+
+func (c Cluster) usesTLS() bool {
+	return c.SecurityProtocol == ProtocolSSL || c.SecurityProtocol == ProtocolSASLSSL
+}
+
+func (c Cluster) usesSASL() bool {
+	return c.SecurityProtocol == ProtocolSASLPlaintext || c.SecurityProtocol == ProtocolSASLSSL
+}
+
+// flows reads the list of flows; each starts from the built-in defaults, then the file's defaults mapping.
+func (y *yamlFile) flows(n, defaults *yaml.Node, c *Config, p *positions) {
+	n = resolve(n)
+	if n.Kind != yaml.SequenceNode {
+		y.problem(at{n.Line, keyFlows}, "is "+kindOf(n)+" where a list belongs", "write flows: [{from: A, to: B}]")
+		return
+	}
+	if defaults != nil {
+		y.defaults(defaults, &Flow{})
+	}
+	for i, node := range n.Content {
+		path := fmt.Sprintf("%s[%d]", keyFlows, i)
+		f := DefaultFlow("", "")
+		where := fieldsAt{}
+		if defaults != nil {
+			where = y.defaults(defaults, &f)
+		}
+		own, _ := y.into(node, path, "yaml", nil, &f)
+		maps.Copy(where, own)
+		where[""] = at{node.Line, path}
+		if _, ok := own["Source"]; !ok && resolve(node).Kind == yaml.MappingNode {
+			y.problem(where[""], "has no from", "add from: the alias of the source cluster")
+		}
+		if _, ok := own["Target"]; !ok && resolve(node).Kind == yaml.MappingNode {
+			y.problem(where[""], "has no to", "add to: the alias of the target cluster")
+		}
+		if f.Source == "" || f.Target == "" {
+			continue
+		}
+		factors(&f, where)
+		if first, twice := p.flows[f.Name()]; twice {
+			y.problem(where[""], fmt.Sprintf("flow %s is there twice, see line %d", f.Name(), first[""].line), "keep one of them")
+			continue
+		}
+		p.flows[f.Name()] = where
+		c.Flows = append(c.Flows, f)
+	}
+}
+
+// defaults sets the flow's fields from the defaults mapping, which knows every key of a flow but from and to.
+func (y *yamlFile) defaults(n *yaml.Node, f *Flow) fieldsAt {
+	where, _ := y.into(n, keyDefaults, "yaml", nil, f)
+	for _, field := range []string{"Source", "Target"} {
+		if here, ok := where[field]; ok {
+			y.problem(here, "has no default", "write it in each flow")
+		}
+		delete(where, field)
+	}
+	return where
+}
+
+// factors lets replication_factor stand for all four factors where the others are not given: whoever writes 1 for a
+// one-broker cluster, or 3 for all, means every topic that is created.
+func factors(f *Flow, where fieldsAt) {
+	general, ok := where["ReplicationFactor"]
+	if !ok {
+		return
+	}
+	for field, factor := range map[string]*int16{
+		"OffsetSyncsReplicationFactor": &f.OffsetSyncsReplicationFactor,
+		"CheckpointsReplicationFactor": &f.CheckpointsReplicationFactor,
+		"HeartbeatsReplicationFactor":  &f.HeartbeatsReplicationFactor,
+	} {
+		if _, given := where[field]; !given {
+			*factor, where[field] = f.ReplicationFactor, general
+		}
+	}
+}
