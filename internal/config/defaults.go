@@ -48,9 +48,9 @@ func DefaultFlow(source, target string) Flow {
 		// takeover at 1/32 of the partitions; each idle lane costs a ledger partition and a keepalive.
 		Lanes: 32,
 
-		// One response holds at most 4 MiB: 64 MiB keeps 16 of them between the two clusters, enough for about
-		// 800 MB/s at 80 ms round trip.
-		MemoryBytes: 64 << 20,
+		// One response holds at most 4 MiB: 32 MiB keeps 8 of them between the two clusters, enough for about
+		// 300 MB/s at a round trip of 100 ms, and more did not move more on loopback (docs/performance.md).
+		MemoryBytes: 32 << 20,
 
 		UnmirroredPositions: UnmirroredNone,
 	}
