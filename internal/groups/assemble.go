@@ -45,6 +45,11 @@ func (o *Owner) due() []*work {
 		}
 		out = append(out, w)
 	}
+	for id, info := range now.Groups {
+		if info.Excluded != "" && o.owned[ledger.GroupLane(id, o.lanes)] {
+			o.say(id, kafka.TP{Partition: verdicts.WholeGroup}, translate.Verdict{Kind: translate.GroupFiltered, Target: translate.NoPosition, Reason: info.Excluded})
+		}
+	}
 	for id := range o.dirty {
 		if !o.owned[ledger.GroupLane(id, o.lanes)] {
 			delete(o.dirty, id)
@@ -61,8 +66,9 @@ func (o *Owner) row(id string, tp kafka.TP) translate.Row {
 	r := translate.Row{Partition: translate.Partition{Topic: tp.Topic, Number: tp.Partition}, Committed: translate.Unknown, LogStart: translate.Unknown}
 	r.Verdict = translate.Verdict{Kind: translate.Pending, Target: translate.NoPosition, Reason: "no lane has translated this commit yet"}
 	if !known {
-		r.Verdict = translate.Verdict{Kind: translate.TopicNotMirrored, Target: translate.NoPosition, Reason: "the topic is not on the source any more", Settled: true}
-		o.say(id, tp, r.Verdict)
+		// Deleting a topic deletes its commits at once, so an unknown topic is one that was created since the last look
+		// at the topics. A final no would let the group's first commit go without it.
+		r.Verdict.Reason = "the topic was not looked at yet"
 		return r
 	}
 	if !fate.Mirrored {
@@ -88,8 +94,8 @@ func (o *Owner) row(id string, tp kafka.TP) translate.Row {
 func (o *Owner) say(id string, tp kafka.TP, v translate.Verdict) {
 	key := verdicts.Key{Group: id, Topic: tp.Topic, Partition: tp.Partition}
 	committed := int64(translate.Unknown)
-	if n := len(o.past); n > 0 {
-		committed = o.past[n-1].Positions[id][tp].Offset
+	if c, ok := o.past[len(o.past)-1].Positions[id][tp]; ok {
+		committed = c.Offset
 	}
 	if old, ok := o.rows[key]; ok && old.Verdict == v && old.Committed == committed {
 		return
@@ -103,6 +109,9 @@ func (o *Owner) say(id string, tp kafka.TP, v translate.Verdict) {
 func (o *Owner) sweep(now Snapshot) {
 	for key := range o.rows {
 		g := o.groups[key.Group]
+		if key.Partition == verdicts.WholeGroup && now.Groups[key.Group].Excluded != "" {
+			continue
+		}
 		if _, ok := now.Positions[key.Group][kafka.TP{Topic: key.Topic, Partition: key.Partition}]; ok {
 			if g != nil {
 				delete(g.missing, key)

@@ -29,6 +29,10 @@ const Version = 1
 // ErrMalformed says that a record of the verdicts topic is none of ours or damaged.
 var ErrMalformed = errors.New("malformed verdict row")
 
+// WholeGroup is the partition of a row (with an empty topic) that speaks about a group as a whole: one that is excluded
+// has no rows per position, but the question why it is not on the target has an answer.
+const WholeGroup = -1
+
 // Key names the position that a row speaks about.
 type Key struct {
 	Group     string
