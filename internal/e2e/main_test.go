@@ -108,7 +108,13 @@ func (f *flow) start() (stop func() error) {
 	f.tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- engine.Run(ctx, f.cfg, f.cfg.Flows, engine.Options{Log: f.log}) }()
+	go func() {
+		err := engine.Run(ctx, f.cfg, f.cfg.Flows, engine.Options{Log: f.log})
+		if ctx.Err() == nil { // a test that waits for its records would not say why they do not come
+			f.tb.Errorf("flow %s ended by itself: %v", f.alias, err)
+		}
+		done <- err
+	}()
 	var once sync.Once
 	var err error
 	stop = func() error {
@@ -184,4 +190,4 @@ func (f *flow) commit(group string, at map[string]map[int32]int64) {
 }
 
 // benchFlow is a flow of one topic, for benchmarks.
-func benchFlow(b *testing.B, alias, topic string) *flow { return newFlow(b, alias, topic, "none", "") }
+func benchFlow(b *testing.B, alias, topic string) *flow { return newFlow(b, alias, topic, "none", os.Getenv("BENCH_FLOW")) }
