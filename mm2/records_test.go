@@ -159,8 +159,7 @@ func TestRefusedOnBothSides(t *testing.T) {
 	} {
 		_, kerr := r.AppendKey(nil)
 		_, verr := r.AppendValue(nil)
-		var fe *FormatError
-		if !errors.As(first(kerr, verr), &fe) {
+		if _, ok := errors.AsType[*FormatError](first(kerr, verr)); !ok {
 			t.Errorf("%s was written", name)
 		}
 	}
@@ -178,8 +177,7 @@ func TestRefusedOnBothSides(t *testing.T) {
 		"checkpoint downstream": {Checkpoint{}, "00 01 67 00 01 74 00 00 00 00", "00 00" + zero + minus + "00 00"},
 	} {
 		_, err := parse(tc.kind, unhex(t, tc.key), unhex(t, tc.value))
-		var fe *FormatError
-		if !errors.As(err, &fe) {
+		if _, ok := errors.AsType[*FormatError](err); !ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -146,8 +146,10 @@ func TestSelectNeverTakesForbiddenTopics(t *testing.T) {
 			Source: "A", Target: "B", Topics: f,
 			Heartbeats: rapid.Bool().Draw(t, "heartbeats"), InternalNames: rapid.Bool().Draw(t, "names"), SourceAlias: rapid.Bool().Draw(t, "alias"),
 		}
-		topic := rapid.SampledFrom([]string{"__consumer_offsets", "__transaction_state",
-			"tidemark-ledger.A.internal", "tidemark-verdicts." + rapid.StringMatching(`[a-z._]{0,5}`).Draw(t, "alias name") + ".internal"}).Draw(t, "topic")
+		topic := rapid.SampledFrom([]string{
+			"__consumer_offsets", "__transaction_state",
+			"tidemark-ledger.A.internal", "tidemark-verdicts." + rapid.StringMatching(`[a-z._]{0,5}`).Draw(t, "alias name") + ".internal",
+		}).Draw(t, "topic")
 		if c := s.Select(topic); c.Mirrored {
 			t.Fatalf("%s: %v", topic, c)
 		}

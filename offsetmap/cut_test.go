@@ -35,22 +35,38 @@ func TestCuts(t *testing.T) {
 		do   func(m *offsetmap.Map) offsetmap.Cut
 		want offsetmap.Cut
 	}{
-		{"source, in the open run", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(103) },
-			offsetmap.Cut{Through: 103, TargetEnd: 100, Records: 6}},
-		{"source, open run gone: its block is open again", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(99) },
-			offsetmap.Cut{Through: 99, TargetEnd: 100, Records: 10, Retired: []uint32{2}}},
-		{"source, in a block", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(35) },
-			offsetmap.Cut{Through: 35, TargetEnd: 100, Records: 68, Retired: []uint32{1, 2}}},
-		{"source, all", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(-3) },
-			offsetmap.Cut{Through: 0, TargetEnd: 100, Records: 100, Retired: []uint32{0, 1, 2}}},
-		{"source, nothing", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(109) },
-			offsetmap.Cut{Through: 109, TargetEnd: 100}},
-		{"target, in the open run", func(m *offsetmap.Map) offsetmap.Cut { return m.CutTarget(96) },
-			offsetmap.Cut{Through: 105, TargetEnd: 96, Records: 4}},
-		{"target, between two runs", func(m *offsetmap.Map) offsetmap.Cut { return m.CutTarget(80) },
-			offsetmap.Cut{Through: 88, TargetEnd: 80, Records: 20, Retired: []uint32{2}}},
-		{"target, all", func(m *offsetmap.Map) offsetmap.Cut { return m.CutTarget(0) },
-			offsetmap.Cut{Records: 100, Retired: []uint32{0, 1, 2}}},
+		{
+			"source, in the open run", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(103) },
+			offsetmap.Cut{Through: 103, TargetEnd: 100, Records: 6},
+		},
+		{
+			"source, open run gone: its block is open again", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(99) },
+			offsetmap.Cut{Through: 99, TargetEnd: 100, Records: 10, Retired: []uint32{2}},
+		},
+		{
+			"source, in a block", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(35) },
+			offsetmap.Cut{Through: 35, TargetEnd: 100, Records: 68, Retired: []uint32{1, 2}},
+		},
+		{
+			"source, all", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(-3) },
+			offsetmap.Cut{Through: 0, TargetEnd: 100, Records: 100, Retired: []uint32{0, 1, 2}},
+		},
+		{
+			"source, nothing", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(109) },
+			offsetmap.Cut{Through: 109, TargetEnd: 100},
+		},
+		{
+			"target, in the open run", func(m *offsetmap.Map) offsetmap.Cut { return m.CutTarget(96) },
+			offsetmap.Cut{Through: 105, TargetEnd: 96, Records: 4},
+		},
+		{
+			"target, between two runs", func(m *offsetmap.Map) offsetmap.Cut { return m.CutTarget(80) },
+			offsetmap.Cut{Through: 88, TargetEnd: 80, Records: 20, Retired: []uint32{2}},
+		},
+		{
+			"target, all", func(m *offsetmap.Map) offsetmap.Cut { return m.CutTarget(0) },
+			offsetmap.Cut{Records: 100, Retired: []uint32{0, 1, 2}},
+		},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -109,16 +125,26 @@ func TestCutWithMissingBlocks(t *testing.T) {
 		want offsetmap.Cut
 		end  offsetmap.Position // of a reader at the cut map's end
 	}{
-		{"source, right behind them", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(98) },
-			offsetmap.Cut{Through: 98, TargetEnd: 100, Records: 10}, offsetmap.Position{Target: 90, Kind: offsetmap.AtEnd}},
-		{"target, right behind them", func(m *offsetmap.Map) offsetmap.Cut { return m.CutTarget(90) },
-			offsetmap.Cut{Through: 99, TargetEnd: 90, Records: 10}, offsetmap.Position{Target: 90, Kind: offsetmap.AtEnd}},
-		{"source, inside", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(97) },
+		{
+			"source, right behind them", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(98) },
+			offsetmap.Cut{Through: 98, TargetEnd: 100, Records: 10},
+			offsetmap.Position{Target: 90, Kind: offsetmap.AtEnd},
+		},
+		{
+			"target, right behind them", func(m *offsetmap.Map) offsetmap.Cut { return m.CutTarget(90) },
+			offsetmap.Cut{Through: 99, TargetEnd: 90, Records: 10},
+			offsetmap.Position{Target: 90, Kind: offsetmap.AtEnd},
+		},
+		{
+			"source, inside", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(97) },
 			offsetmap.Cut{Through: 32, TargetEnd: 100, Records: 70, Retired: []uint32{0, 1, 2}, Unknown: true},
-			offsetmap.Position{Target: 30, Kind: offsetmap.AtEnd}},
-		{"target, inside", func(m *offsetmap.Map) offsetmap.Cut { return m.CutTarget(31) },
+			offsetmap.Position{Target: 30, Kind: offsetmap.AtEnd},
+		},
+		{
+			"target, inside", func(m *offsetmap.Map) offsetmap.Cut { return m.CutTarget(31) },
 			offsetmap.Cut{Through: 32, TargetEnd: 31, Records: 70, Retired: []uint32{0, 1, 2}, Unknown: true},
-			offsetmap.Position{Target: 30, Kind: offsetmap.AtEnd}},
+			offsetmap.Position{Target: 30, Kind: offsetmap.AtEnd},
+		},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

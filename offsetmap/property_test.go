@@ -242,11 +242,25 @@ func (h *history) step() {
 		name string
 		do   func()
 	}{
-		{"append", h.append}, {"append", h.append}, {"append", h.append}, {"append", h.append},
-		{"append", h.append}, {"append", h.append}, {"burst", h.burst}, {"marker", h.marker},
-		{"foreign", h.foreign}, {"lose", h.lose}, {"advance", h.advance}, {"seal", h.seal},
-		{"seal", h.seal}, {"seal", h.seal}, {"reload", h.reload}, {"cut source", h.cutSource},
-		{"cut target", h.cutTarget}, {"trim", h.trim}, {"epoch", h.epoch},
+		{"append", h.append},
+		{"append", h.append},
+		{"append", h.append},
+		{"append", h.append},
+		{"append", h.append},
+		{"append", h.append},
+		{"burst", h.burst},
+		{"marker", h.marker},
+		{"foreign", h.foreign},
+		{"lose", h.lose},
+		{"advance", h.advance},
+		{"seal", h.seal},
+		{"seal", h.seal},
+		{"seal", h.seal},
+		{"reload", h.reload},
+		{"cut source", h.cutSource},
+		{"cut target", h.cutTarget},
+		{"trim", h.trim},
+		{"epoch", h.epoch},
 	}
 	op := ops[rapid.IntRange(0, len(ops)-1).Draw(h.t, "op")]
 	op.do()

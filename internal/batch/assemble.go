@@ -85,7 +85,8 @@ func (a *assembler) add(offset, timestamp int64, attributes byte, body []byte) e
 	p = append(p, attributes)
 	p = binary.AppendVarint(p, timestamp-a.base)
 	p = binary.AppendVarint(p, int64(a.count))
-	*a.buf = append(p, body...)
+	p = append(p, body...)
+	*a.buf = p
 
 	if last := len(a.spans) - 1; last >= 0 && a.spans[last].Offset+int64(a.spans[last].Count) == offset {
 		a.spans[last].Count++

@@ -49,7 +49,7 @@ func newOperator(column func(bit int) uint32) *operator {
 // zero bytes to a CRC register: 31 tables, 16 KiB, made at the first use and
 // never changed. Applying them bit-serially instead needs no memory and is 10
 // times slower.
-var zeroShift = sync.OnceValue(func() *[31]*operator {
+var zeroShift = sync.OnceValue(func() *[31]*operator { //nolint:gochecknoglobals // a constant that Go cannot write as one
 	var ops [31]*operator
 	op := newOperator(func(bit int) uint32 { // one zero byte
 		r := uint32(1) << bit

@@ -100,7 +100,7 @@ func topicID(ctx context.Context, t *testing.T, cl *kgo.Client, topic string) (i
 	t.Helper()
 	req := kmsg.NewPtrMetadataRequest()
 	rt := kmsg.NewMetadataRequestTopic()
-	rt.Topic = kmsg.StringPtr(topic)
+	rt.Topic = new(topic)
 	req.Topics = append(req.Topics, rt)
 	resp, err := req.RequestWith(ctx, cl)
 	if err != nil || len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {

@@ -58,8 +58,8 @@ flows: [{from: A, to: B}]`)
 		t.Fatal(err)
 	}
 	var text, structured bytes.Buffer
-	slog.New(slog.NewTextHandler(&text, nil)).Info("config", slog.Any("config", c), slog.Any("sasl", a.SASL))
-	slog.New(slog.NewJSONHandler(&structured, nil)).Info("config", slog.Any("config", c))
+	slog.New(slog.NewTextHandler(&text, nil)).Info("config", "config", c, "sasl", a.SASL)
+	slog.New(slog.NewJSONHandler(&structured, nil)).Info("config", "config", c)
 	var out string
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
 		out += fmt.Sprintf(verb, *c)

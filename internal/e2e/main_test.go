@@ -47,11 +47,13 @@ func run(m *testing.M) int {
 		return err
 	})
 	err := g.Wait()
-	for _, r := range []*testcluster.Real{suite.source, suite.target} {
-		if r != nil {
-			defer func() { _ = r.Stop() }()
+	defer func() {
+		for _, r := range []*testcluster.Real{suite.source, suite.target} {
+			if r != nil {
+				_ = r.Stop()
+			}
 		}
-	}
+	}()
 	if err != nil {
 		return fail(err)
 	}
@@ -190,4 +192,6 @@ func (f *flow) commit(group string, at map[string]map[int32]int64) {
 }
 
 // benchFlow is a flow of one topic, for benchmarks.
-func benchFlow(b *testing.B, alias, topic string) *flow { return newFlow(b, alias, topic, "none", os.Getenv("BENCH_FLOW")) }
+func benchFlow(b *testing.B, alias, topic string) *flow {
+	return newFlow(b, alias, topic, "none", os.Getenv("BENCH_FLOW"))
+}

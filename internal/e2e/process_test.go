@@ -71,7 +71,7 @@ func (f *flow) process(args ...string) *worker {
 		close(w.done)
 	}()
 	f.tb.Cleanup(func() {
-		w.end(syscall.SIGKILL, 10*time.Second)
+		_ = w.end(syscall.SIGKILL, 10*time.Second)
 		if f.tb.Failed() {
 			f.tb.Logf("worker %d said:\n%s", w.cmd.Process.Pid, w.output())
 		}

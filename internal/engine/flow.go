@@ -122,8 +122,8 @@ func open(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options)
 }
 
 func (f *flow) close() {
-	for i := len(f.closers) - 1; i >= 0; i-- {
-		f.closers[i]()
+	for _, v := range slices.Backward(f.closers) {
+		v()
 	}
 }
 
@@ -158,7 +158,7 @@ func (f *flow) prepare(ctx context.Context) error {
 func (f *flow) ensure(ctx context.Context, at *kafka.Client, s topics.InternalTopic) error {
 	note, err := topics.Ensure(ctx, at, s)
 	if note != "" {
-		f.log.Info(note)
+		f.log.Info("topic of our own", "note", note)
 	}
 	return err
 }

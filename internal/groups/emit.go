@@ -64,13 +64,7 @@ func (e *Emitter) Run(ctx context.Context) error {
 	failing := false
 	for {
 		more := sleep(ctx, emitEvery)
-		wctx := ctx
-		if !more {
-			var cancel context.CancelFunc
-			wctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-			defer cancel()
-		}
-		err := e.flush(wctx)
+		err := e.last(ctx, more)
 		switch {
 		case err != nil && !failing && more:
 			e.log.Warn("records for MirrorMaker 2's readers cannot be written, trying again", "topic", e.topic, "error", err)
@@ -82,6 +76,16 @@ func (e *Emitter) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// last flushes; at the end it may go on for a moment after ctx.
+func (e *Emitter) last(ctx context.Context, more bool) error {
+	if more {
+		return e.flush(ctx)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	return e.flush(ctx)
 }
 
 func (e *Emitter) flush(ctx context.Context) error {

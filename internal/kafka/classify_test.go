@@ -89,8 +89,10 @@ func TestInDoubt(t *testing.T) {
 			t.Errorf("%s can be answered after the append", e.Message)
 		}
 	}
-	for _, e := range []*kerr.Error{kerr.NotEnoughReplicas, kerr.OutOfOrderSequenceNumber, kerr.InvalidProducerEpoch,
-		kerr.MessageTooLarge, kerr.TopicAuthorizationFailed, kerr.CorruptMessage, kerr.InvalidRecord} {
+	for _, e := range []*kerr.Error{
+		kerr.NotEnoughReplicas, kerr.OutOfOrderSequenceNumber, kerr.InvalidProducerEpoch,
+		kerr.MessageTooLarge, kerr.TopicAuthorizationFailed, kerr.CorruptMessage, kerr.InvalidRecord,
+	} {
 		if InDoubt(e.Code) {
 			t.Errorf("%s is answered before the append", e.Message)
 		}
@@ -117,7 +119,9 @@ func TestClassifyErr(t *testing.T) {
 		{context.Canceled, Stop},
 		{context.DeadlineExceeded, Refresh},
 		{io.ErrUnexpectedEOF, Refresh},
-		{ErrNotLoaded, Refresh}, {ErrNoTopic, Refresh}, {ErrNoLeader, Refresh},
+		{ErrNotLoaded, Refresh},
+		{ErrNoTopic, Refresh},
+		{ErrNoLeader, Refresh},
 		{errors.New("something else"), Stop},
 	} {
 		if got := ClassifyErr(c.err); got != c.want {

@@ -96,10 +96,12 @@ func TestNothingListens(t *testing.T) {
 // A deadline that ends franz-go's inner retries must still say what was wrong.
 func TestDeadlineNamesTheDial(t *testing.T) {
 	reason := errors.New("no route to host")
-	c := Cluster{Alias: "A", Bootstrap: []string{"127.0.0.1:1", "127.0.0.1:2"},
-		Dial: func(_ context.Context, network, addr string) (net.Conn, error) {
+	c := Cluster{
+		Alias: "A", Bootstrap: []string{"127.0.0.1:1", "127.0.0.1:2"},
+		Dial: func(_ context.Context, network, _ string) (net.Conn, error) {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: reason}
-		}}
+		},
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	_, err := open(t, c).ClusterID(ctx)
@@ -199,12 +201,18 @@ func TestErrorTexts(t *testing.T) {
 	for want, err := range map[string]error{
 		`DESCRIBE on group "g" is missing on cluster A`:           &ErrDenied{"DESCRIBE", "group", "g", "A"},
 		`IDEMPOTENT_WRITE on the cluster is missing on cluster A`: &ErrDenied{"IDEMPOTENT_WRITE", "cluster", "", "A"},
-		`list groups on cluster A is not complete: broker 1: x; broker 2: y`: &ErrBrokers{"list groups", "A",
-			map[int32]error{2: errors.New("y"), 1: errors.New("x")}},
-		`read on cluster A: t-0 x (and 1 more partitions)`: &ErrPartitions{"read", "A",
-			map[TP]error{{"t", 1}: errors.New("t-1 y"), {"t", 0}: errors.New("t-0 x")}},
-		`transaction "x" on cluster A is still PrepareAbort after 1.5s: ` + kerr.ConcurrentTransactions.Error(): &ErrTxnPending{"x", "A",
-			"PrepareAbort", 1500 * time.Millisecond, kerr.ConcurrentTransactions},
+		`list groups on cluster A is not complete: broker 1: x; broker 2: y`: &ErrBrokers{
+			"list groups", "A",
+			map[int32]error{2: errors.New("y"), 1: errors.New("x")},
+		},
+		`read on cluster A: t-0 x (and 1 more partitions)`: &ErrPartitions{
+			"read", "A",
+			map[TP]error{{"t", 1}: errors.New("t-1 y"), {"t", 0}: errors.New("t-0 x")},
+		},
+		`transaction "x" on cluster A is still PrepareAbort after 1.5s: ` + kerr.ConcurrentTransactions.Error(): &ErrTxnPending{
+			"x", "A",
+			"PrepareAbort", 1500 * time.Millisecond, kerr.ConcurrentTransactions,
+		},
 		`authenticate to cluster A as user "me" with PLAIN: x`: &ErrAuthentication{"A", "PLAIN", "me", errors.New("x")},
 		`connect to cluster A at h:1: x`:                       &ErrUnreachable{"A", "h:1", errors.New("x")},
 	} {

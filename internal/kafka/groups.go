@@ -52,8 +52,10 @@ func (c *Client) Groups(ctx context.Context) ([]Group, error) {
 			// While a coordinator moves, both brokers list the group for a
 			// moment; the first one stays.
 			if _, ok := found[g.Group]; !ok {
-				found[g.Group] = Group{ID: g.Group, Type: g.GroupType, State: g.GroupState,
-					ProtocolType: g.ProtocolType, Coordinator: shard.Meta.NodeID}
+				found[g.Group] = Group{
+					ID: g.Group, Type: g.GroupType, State: g.GroupState,
+					ProtocolType: g.ProtocolType, Coordinator: shard.Meta.NodeID,
+				}
 			}
 		}
 	}

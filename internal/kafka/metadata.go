@@ -174,7 +174,7 @@ func (m *Metadata) lead(ctx context.Context, f *flight) error {
 	req.Topics = make([]kmsg.MetadataRequestTopic, 0, len(names))
 	for _, name := range names {
 		t := kmsg.NewMetadataRequestTopic()
-		t.Topic = kmsg.StringPtr(name)
+		t.Topic = new(name)
 		req.Topics = append(req.Topics, t)
 	}
 	resp, err := req.RequestWith(ctx, m.client.kgo)

@@ -127,7 +127,7 @@ func onePartition(t *testing.T) (*Metadata, func(broker, epoch int32)) {
 			resp.Brokers = append(resp.Brokers, b)
 		}
 		rt := kmsg.NewMetadataResponseTopic()
-		rt.Topic = kmsg.StringPtr("t")
+		rt.Topic = new("t")
 		p := kmsg.NewMetadataResponseTopicPartition()
 		p.Leader, p.LeaderEpoch = broker, epoch
 		rt.Partitions = append(rt.Partitions, p)

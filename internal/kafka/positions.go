@@ -100,8 +100,10 @@ func (c *Client) takePositions(shard kgo.ResponseShard, positions map[string]map
 		got, bad := c.groupPositions(g)
 		positions[g.Group] = got
 		if len(bad) > 0 {
-			failed[g.Group] = &ErrPartitions{What: fmt.Sprintf("read positions of group %q", g.Group),
-				Cluster: c.cluster.Alias, Partitions: bad}
+			failed[g.Group] = &ErrPartitions{
+				What:    fmt.Sprintf("read positions of group %q", g.Group),
+				Cluster: c.cluster.Alias, Partitions: bad,
+			}
 		}
 	}
 }
@@ -185,7 +187,7 @@ func (c *Client) CommitPositions(ctx context.Context, group string, pos map[TP]C
 		rp.Partition = tp.Partition
 		rp.Offset = p.Offset
 		rp.LeaderEpoch = -1
-		rp.Metadata = kmsg.StringPtr(p.Metadata)
+		rp.Metadata = new(p.Metadata)
 		t := &req.Topics[len(req.Topics)-1]
 		t.Partitions = append(t.Partitions, rp)
 	}

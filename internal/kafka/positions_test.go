@@ -138,7 +138,8 @@ func TestOneBadPartitionDoesNotStopACommit(t *testing.T) {
 	fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: "u", Err: kerr.TopicAuthorizationFailed, Count: -1})
 	fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: "v", Err: kerr.OffsetMetadataTooLarge, Count: -1})
 	refused, err := cl.CommitPositions(deadline(t), "g", map[TP]Committed{
-		{"t", 0}: {Offset: 1}, {"u", 0}: {Offset: 2}, {"v", 0}: {Offset: 3}, {"gone", 0}: {Offset: 4}})
+		{"t", 0}: {Offset: 1}, {"u", 0}: {Offset: 2}, {"v", 0}: {Offset: 3}, {"gone", 0}: {Offset: 4},
+	})
 	noError(t, err)
 	if got := *as[*ErrDenied](t, refused[TP{"u", 0}]); got != (ErrDenied{"READ", "topic", "u", "A"}) {
 		t.Errorf("denied: %+v", got)

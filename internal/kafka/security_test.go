@@ -59,8 +59,8 @@ func TestSecurity(t *testing.T) {
 
 // expiring is a context whose deadline passes when done is closed.
 type expiring struct {
-	context.Context
-	done chan struct{}
+	context.Context //nolint:containedctx // it is one itself
+	done            chan struct{}
 }
 
 func (e expiring) Done() <-chan struct{} { return e.done }
@@ -114,7 +114,7 @@ func TestCredentialsRefusedByCode(t *testing.T) {
 		fc.KeepControl()
 		resp := r.ResponseKind().(*kmsg.SASLAuthenticateResponse)
 		resp.ErrorCode = kerr.SaslAuthenticationFailed.Code
-		resp.ErrorMessage = kmsg.StringPtr("Authentication failed: Invalid username or password")
+		resp.ErrorMessage = new("Authentication failed: Invalid username or password")
 		return resp, nil, true
 	})
 	c.SASL = &SASL{Mechanism: "PLAIN", User: "me", Password: "wrong"}

@@ -33,7 +33,7 @@ func (c *Client) DescribeTopics(ctx context.Context, names ...string) ([]Topic, 
 	req := kmsg.NewPtrMetadataRequest()
 	for _, name := range names {
 		t := kmsg.NewMetadataRequestTopic()
-		t.Topic = kmsg.StringPtr(name)
+		t.Topic = new(name)
 		req.Topics = append(req.Topics, t)
 		what = fmt.Sprintf("describe %d topics", len(names))
 	}
@@ -46,8 +46,10 @@ func (c *Client) DescribeTopics(ctx context.Context, names ...string) ([]Topic, 
 		if t.Topic == nil {
 			continue // only a topic asked for by id has no name
 		}
-		topic := Topic{Name: *t.Topic, ID: t.TopicID, Internal: t.IsInternal, Partitions: int32(len(t.Partitions)),
-			Err: c.topicError(*t.Topic, t.ErrorCode)}
+		topic := Topic{
+			Name: *t.Topic, ID: t.TopicID, Internal: t.IsInternal, Partitions: int32(len(t.Partitions)),
+			Err: c.topicError(*t.Topic, t.ErrorCode),
+		}
 		for _, p := range t.Partitions {
 			if p.Partition == 0 {
 				topic.ReplicationFactor = len(p.Replicas)

@@ -44,7 +44,8 @@ func TestDescribeTopics(t *testing.T) {
 func TestCreateAndGrow(t *testing.T) {
 	_, cl := fakeClient(t, kfake.NumBrokers(3))
 	spec := TopicSpec{Name: "t", Partitions: 2, ReplicationFactor: 3, Configs: map[string]*string{
-		"cleanup.policy": kmsg.StringPtr("compact"), "retention.ms": kmsg.StringPtr("1000")}}
+		"cleanup.policy": new("compact"), "retention.ms": new("1000"),
+	}}
 	noError(t, cl.CreateTopic(deadline(t), spec))
 	err := cl.CreateTopic(deadline(t), spec)
 	if !errors.Is(err, kerr.TopicAlreadyExists) || ClassifyErr(err) != Exists || !strings.Contains(err.Error(), `create topic "t" on cluster A`) {
@@ -85,9 +86,9 @@ func TestAlterConfigs(t *testing.T) {
 		return configs[topic][key]
 	}
 	failed, err := cl.AlterConfigs(deadline(t), map[string]map[string]*string{
-		"t":    {"retention.ms": kmsg.StringPtr("1234"), "max.message.bytes": kmsg.StringPtr("99999")},
-		"u":    {"retention.ms": kmsg.StringPtr("soon")},
-		"gone": {"retention.ms": kmsg.StringPtr("1")},
+		"t":    {"retention.ms": new("1234"), "max.message.bytes": new("99999")},
+		"u":    {"retention.ms": new("soon")},
+		"gone": {"retention.ms": new("1")},
 	})
 	noError(t, err)
 	if !errors.Is(failed["u"], kerr.InvalidConfig) || failed["gone"] == nil || failed["t"] != nil {
@@ -137,7 +138,7 @@ func TestAdminRights(t *testing.T) {
 
 func TestBrokersReasonIsKept(t *testing.T) {
 	cl := &Client{cluster: Cluster{Alias: "A"}, dials: &dialLog{}}
-	err := cl.adminResult(`create topic "t"`, "CREATE", "t", kerr.PolicyViolation.Code, kmsg.StringPtr("names start with team-"))
+	err := cl.adminResult(`create topic "t"`, "CREATE", "t", kerr.PolicyViolation.Code, new("names start with team-"))
 	if !errors.Is(err, kerr.PolicyViolation) || !strings.Contains(err.Error(), "names start with team-") {
 		t.Errorf("the error says %q", err)
 	}

@@ -79,8 +79,10 @@ func TestAlignStories(t *testing.T) {
 	}{
 		{"nothing was written since the anchor", still, 0, 13, "10:a 11:b 12:c", 0, 100, "", 0, "10 [] 0 exact"},
 		{"walk by count over equal records", still, 0, 14, "10:a 11:a 12:a 13:a", 0, 102, "100/0:a 101/1:a", 2, "12 [10>100+2] 0 exact"},
-		{"walk over source markers, our marker and a foreign record", still, 0, 16, "10:a 12:b 13:c 15:d", 0, 106,
-			"100/0:a 102/1:b 103:x 104/2:c", 3, "14 [10>100+1 12>102+1 13>104+1] 0 exact"},
+		{
+			"walk over source markers, our marker and a foreign record", still, 0, 16, "10:a 12:b 13:c 15:d", 0, 106,
+			"100/0:a 102/1:b 103:x 104/2:c", 3, "14 [10>100+1 12>102+1 13>104+1] 0 exact",
+		},
 		{"a position between the last record and the next one stays just behind the record", still, 0, 20, "10:a 19:b", 0, 101, "100/0:a", 1, "11 [10>100+1] 0 exact"},
 		{"another record than the source's stops", still, 0, 12, "10:a 11:b", 0, 102, "100/0:a 101/1:c", 2, "mismatch 11 101"},
 		{"more was written than the source holds", still, 0, 11, "10:a", 0, 102, "100/0:a 101/1:b", 2, "mismatch 11 -1"},

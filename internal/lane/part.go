@@ -288,6 +288,7 @@ func (p *Part) Answered(u *Unit, r Result, now int64) []Action {
 			return p.stop("the target keeps refusing our sequence numbers: "+r.Reason, now)
 		}
 		return p.fence()
+	case Acked:
 	}
 	if !first {
 		// Acknowledged before an earlier one (LN3 excludes it): which bytes stand where is no longer certain.
@@ -313,7 +314,7 @@ func (p *Part) acked(u *Unit, base, now int64) []Action {
 	switch {
 	case base < end:
 		return p.stop(fmt.Sprintf("target log went backwards: a new batch landed at offset %d, below the mirrored end %d (records were lost on the target)", base, end), now)
-	case base > end && !(p.fresh(u, now)):
+	case base > end && !p.fresh(u, now):
 		u.doubt = true
 		return p.fence() // old data: a second copy of it may be what stands in between
 	case base > end:
@@ -325,11 +326,7 @@ func (p *Part) acked(u *Unit, base, now int64) []Action {
 		return p.stop("offset map: "+err.Error(), now)
 	}
 	p.failures = 0
-	if u.MaxTimestamp > 0 {
-		p.lastFresh = u.MaxTimestamp
-	} else {
-		p.lastFresh = 0
-	}
+	p.lastFresh = max(u.MaxTimestamp, 0)
 	p.window = p.window[1:]
 	acts := []Action{Settled{Unit: u}}
 	acts = p.skipFront(acts)

@@ -95,7 +95,7 @@ func (p *Part) Looked(landed []Landed, start, end, now int64) []Action {
 	}
 	var err error
 	if seen := headersSeen(landed, int64(p.m.TargetEnd()), end); seen {
-		err = p.settleByHeaders(landed, end)
+		err = p.settleByHeaders(landed)
 	} else {
 		err = p.settleByCount(start, end)
 	}
@@ -118,7 +118,7 @@ func headersSeen(landed []Landed, from, end int64) bool {
 	return from == end
 }
 
-func (p *Part) settleByHeaders(landed []Landed, end int64) error {
+func (p *Part) settleByHeaders(landed []Landed) error {
 	for _, l := range landed {
 		switch {
 		case l.Marker:

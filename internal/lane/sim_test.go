@@ -22,14 +22,12 @@ const (
 )
 
 type simBatch struct {
-	epoch    int16
-	seq      int32
-	records  []int64 // source offsets
-	ts       int64
-	base     int64
-	marker   bool
-	foreign  bool
-	arriving bool
+	epoch   int16
+	seq     int32
+	records []int64 // source offsets
+	ts      int64
+	base    int64
+	marker  bool
 }
 
 type simState struct {

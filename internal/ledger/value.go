@@ -51,10 +51,12 @@ func (w *writer) bytes(v []byte) {
 	w.b = binary.AppendUvarint(w.b, uint64(len(v)))
 	w.b = append(w.b, v...)
 }
+
 func (w *writer) str(v string) {
 	w.b = binary.AppendUvarint(w.b, uint64(len(v)))
 	w.b = append(w.b, v...)
 }
+
 func (w *writer) bool(v bool) {
 	if v {
 		w.int(1)

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -182,11 +183,11 @@ func (l *Lane) fetchFailed(p *part, e fetched) {
 	switch {
 	case e.Code == 0:
 		l.log.Info("source partition is not readable for now", "partition", p.TP.String(), "error", e.Err)
-	case err == kerr.OffsetOutOfRange:
+	case errors.Is(err, kerr.OffsetOutOfRange):
 		l.outOfRange(p, e)
-	case err == kerr.TopicAuthorizationFailed:
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		l.halt(p, fmt.Sprintf("not allowed: READ on topic %q is missing on the source", p.TP.Topic), true)
-	case err == kerr.UnknownTopicOrPartition || err == kerr.UnknownTopicID || err == kerr.InconsistentTopicID:
+	case errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InconsistentTopicID):
 		l.halt(p, "the source topic is gone", true)
 	case kafka.Classify(e.Code) == kafka.Corrupt:
 		l.halt(p, fmt.Sprintf("the source broker reports a damaged batch at offset %d", e.Offset), true)

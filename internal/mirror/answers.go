@@ -34,34 +34,35 @@ func answer(tp kafka.TP, r wire.Result, attempts int, epoch int16) lane.Result {
 		}
 		return s
 	}
-	switch err {
-	case kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.UnknownServerError, kerr.NetworkException:
+	switch {
+	case errors.Is(err, kerr.RequestTimedOut), errors.Is(err, kerr.NotEnoughReplicasAfterAppend), errors.Is(err, kerr.UnknownServerError), errors.Is(err, kerr.NetworkException):
 		return lane.Result{Answer: lane.InDoubt, Reason: err.Error()}
-	case kerr.OutOfOrderSequenceNumber, kerr.UnknownProducerID, kerr.DuplicateSequenceNumber, kerr.InvalidProducerIDMapping:
+	case errors.Is(err, kerr.OutOfOrderSequenceNumber), errors.Is(err, kerr.UnknownProducerID), errors.Is(err, kerr.DuplicateSequenceNumber), errors.Is(err, kerr.InvalidProducerIDMapping):
 		return lane.Result{Answer: lane.Sequence, Reason: err.Error()}
-	case kerr.InvalidProducerEpoch, kerr.ProducerFenced:
+	case errors.Is(err, kerr.InvalidProducerEpoch), errors.Is(err, kerr.ProducerFenced):
 		return lane.Result{Answer: lane.Fenced, Reason: say("%s refuses epoch %d: another owner has the lane", tp, epoch)}
-	case kerr.UnknownTopicOrPartition, kerr.UnknownTopicID:
+	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
 		if attempts < goneAfter {
 			return lane.Result{Answer: lane.NotSaved, Reason: err.Error()}
 		}
 		return lane.Result{Answer: lane.Refused, Reason: say("remote topic %s does not exist on the target any more", tp.Topic)}
-	case kerr.TopicAuthorizationFailed:
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return lane.Result{Answer: lane.Refused, Reason: say("not allowed: WRITE on topic %q is missing on the target", tp.Topic)}
-	case kerr.ClusterAuthorizationFailed:
+	case errors.Is(err, kerr.ClusterAuthorizationFailed):
 		return lane.Result{Answer: lane.Refused, Reason: say("not allowed: IDEMPOTENT_WRITE on the cluster is missing on the target")}
-	case kerr.MessageTooLarge, kerr.RecordListTooLarge:
+	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
 		return lane.Result{Answer: lane.Refused, Reason: say("the target refuses the batch as too large: raise max.message.bytes of topic %s", tp.Topic)}
-	case kerr.CorruptMessage:
+	case errors.Is(err, kerr.CorruptMessage):
 		return lane.Result{Answer: lane.Refused, Reason: say("the target found a damaged batch (its checksum comes from the source): check the source's log")}
-	case kerr.InvalidTimestamp:
+	case errors.Is(err, kerr.InvalidTimestamp):
 		return lane.Result{Answer: lane.Refused, Reason: say("the target refuses a record's timestamp: see message.timestamp.before.max.ms and message.timestamp.after.max.ms of topic %s", tp.Topic)}
-	case kerr.InvalidRecord:
+	case errors.Is(err, kerr.InvalidRecord):
 		return lane.Result{Answer: lane.Refused, Reason: say("the target refuses a record, for instance one without key in a compacted topic")}
 	}
 	switch kafka.Classify(r.Code) {
 	case kafka.Retry, kafka.Refresh:
 		return lane.Result{Answer: lane.NotSaved, Reason: err.Error()}
+	default:
+		return lane.Result{Answer: lane.Refused, Reason: say("the target refuses the batch: %v", err)}
 	}
-	return lane.Result{Answer: lane.Refused, Reason: say("the target refuses the batch: %v", err)}
 }

@@ -20,7 +20,7 @@ import (
 
 // rig is a pair of embedded clusters with the flow's own topics on the target.
 type rig struct {
-	t              *testing.T
+	t              testing.TB
 	source, target *kfake.Cluster
 	src, dst       *kafka.Client
 	settings       Settings
@@ -31,14 +31,14 @@ type always struct{}
 
 func (always) Valid() bool { return true }
 
-type testLog struct{ t *testing.T }
+type testLog struct{ t testing.TB }
 
 func (w testLog) Write(p []byte) (int, error) {
 	w.t.Log(strings.TrimSpace(string(p)))
 	return len(p), nil
 }
 
-func newRig(t *testing.T, lanes int32) *rig {
+func newRig(t testing.TB, lanes int32) *rig {
 	t.Helper()
 	r := &rig{t: t, log: slog.New(slog.NewTextHandler(testLog{t}, &slog.HandlerOptions{Level: slog.LevelInfo}))}
 	start := func() *kfake.Cluster {
@@ -126,7 +126,7 @@ func (r *rig) start(ps map[kafka.TP]Partition) *running {
 		kill()
 		run.wg.Wait()
 		flowStop()
-		<-run.flowed
+		_ = <-run.flowed // ends with the context
 		f.Close()
 	})
 	return run

@@ -2,7 +2,6 @@ package mirror
 
 import (
 	"tidemark/internal/batch"
-	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
 	"tidemark/offsetmap"
@@ -42,7 +41,6 @@ type part struct {
 	headAt     int64 // when the last head was queued, ms
 	sinceHead  int64 // bytes mirrored since
 	headFlight int   // heads on the way
-	keep       int64 // bytes acknowledged in all
 
 	syncedAt             int64
 	lastUp, lastDown     int64 // last mirrored record, for offset syncs; -1 none
@@ -114,5 +112,3 @@ func (p *part) m() *offsetmap.Map {
 	}
 	return p.loaded
 }
-
-func (p *part) key() kafka.TP { return p.TP }

@@ -147,7 +147,7 @@ func (t *tail) add(b *batch.Builder, hash *hasher, v batch.View, anchor int64, o
 	}
 	first := int64(uint32(v.BaseSequence()-t.sequence) & 0x7fffffff)
 	t.last = first + v.NextOffset() - v.BaseOffset()
-	if int32(v.NextOffset()-v.BaseOffset()) != v.Count() {
+	if v.NextOffset()-v.BaseOffset() != int64(v.Count()) {
 		t.holes = true
 	}
 	base := v.BaseOffset()

@@ -218,7 +218,7 @@ func fetch(ctx context.Context, cl *kgo.Client, topic string, partition int32, o
 func findLeader(ctx context.Context, cl *kgo.Client, topic string, partition int32) (leader int32, id [16]byte, err error) {
 	req := kmsg.NewPtrMetadataRequest()
 	rt := kmsg.NewMetadataRequestTopic()
-	rt.Topic = kmsg.StringPtr(topic)
+	rt.Topic = new(topic)
 	req.Topics = append(req.Topics, rt)
 	const fresh = time.Second // one look-up for the fetches of a second
 	resp, err := cl.RequestCachedMetadata(ctx, req, fresh)

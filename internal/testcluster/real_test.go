@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -194,9 +195,7 @@ func readByGroups(ctx context.Context, t *testing.T, r *Real, topic string) {
 	t.Helper()
 	args := func(group string, more map[string]string) []string {
 		opts := map[string]string{"topic": topic, "group": group, "count": "5"}
-		for k, v := range more {
-			opts[k] = v
-		}
+		maps.Copy(opts, more)
 		return JavaArgs(r.JavaProps(), opts)
 	}
 	out, err := RunJava(ctx, "Consume.java", args("nobody", nil)...)

@@ -155,7 +155,7 @@ func (r *Real) awaitNode(ctx context.Context, n *node, up []*node) error {
 	what := fmt.Sprintf("broker %d", r.NodeID(n.index))
 	return Await(ctx, what, func(ctx context.Context) (bool, string, error) {
 		if p := r.process(n.index); !p.Running() {
-			return false, "", fmt.Errorf("it ended (%v):\n%s", p.Err(), p.LogTail(25))
+			return false, "", fmt.Errorf("it ended (%w):\n%s", p.Err(), p.LogTail(25))
 		}
 		return nodeReady(ctx, r, cl, admin, n, up)
 	})

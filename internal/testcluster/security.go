@@ -39,8 +39,9 @@ func (s Security) protocol() string {
 		return "SSL"
 	case SASLSSL:
 		return "SASL_SSL"
+	default:
+		return "PLAINTEXT"
 	}
-	return "PLAINTEXT"
 }
 
 // User is one SASL identity. It is known to PLAIN and to both SCRAM mechanisms.
@@ -64,14 +65,14 @@ func securityProps(o RealOptions, certs *Certificates) map[string]string {
 	listener := "listener.name." + strings.ToLower(clientListener) + "."
 	if o.Security.sasl() {
 		props[listener+"sasl.enabled.mechanisms"] = strings.Join(mechanisms(), ",")
-		jaas := "org.apache.kafka.common.security.plain.PlainLoginModule required"
+		var jaas strings.Builder
+		jaas.WriteString("org.apache.kafka.common.security.plain.PlainLoginModule required")
 		for _, u := range o.users() {
-			jaas += fmt.Sprintf(" user_%s=%q", u.Name, u.Password)
+			jaas.WriteString(fmt.Sprintf(" user_%s=%q", u.Name, u.Password))
 		}
-		props[listener+"plain.sasl.jaas.config"] = jaas + ";"
+		props[listener+"plain.sasl.jaas.config"] = jaas.String() + ";"
 		for _, m := range mechanisms()[1:] {
-			props[listener+strings.ToLower(m)+".sasl.jaas.config"] =
-				"org.apache.kafka.common.security.scram.ScramLoginModule required;"
+			props[listener+strings.ToLower(m)+".sasl.jaas.config"] = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 		}
 	}
 	if o.Security.tls() {

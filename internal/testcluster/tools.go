@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -44,10 +45,8 @@ func ensureTools(ctx context.Context, programs ...string) error {
 			return err
 		}
 	}
-	for _, program := range programs {
-		if program == "java" {
-			return checkJava(ctx)
-		}
+	if slices.Contains(programs, "java") {
+		return checkJava(ctx)
 	}
 	return nil
 }

@@ -167,6 +167,7 @@ func (in Input) within(v Verdict) Verdict {
 		return in.earliest(v)
 	case Pending:
 		return v
+	default:
 	}
 	if v.Target < in.TargetStart {
 		// In a missing part of the map each offset counts as a record. Some may be

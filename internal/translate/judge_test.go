@@ -108,11 +108,13 @@ func TestJudgePositions(t *testing.T) {
 		},
 		{
 			"never mirrored, source unknown", func(in *Input) { in.SourceStart = Unknown }, 80,
-			Verdict{Kind: NotMirrored, Target: NoPosition, N: 10}, "up to 10 records never mirrored",
+			Verdict{Kind: NotMirrored, Target: NoPosition, N: 10},
+			"up to 10 records never mirrored",
 		},
 		{
 			"never mirrored by choice", func(in *Input) { in.StartByChoice, in.SourceStart = true, Unknown }, 80,
-			Verdict{Kind: NotMirrored, Target: NoPosition, N: 10, Settled: true}, "up to 10 records never mirrored",
+			Verdict{Kind: NotMirrored, Target: NoPosition, N: 10, Settled: true},
+			"up to 10 records never mirrored",
 		},
 		{
 			"never mirrored, earliest", func(in *Input) { in.Earliest, in.SourceStart, in.TargetStart = true, Unknown, 3 }, 80,
@@ -121,7 +123,8 @@ func TestJudgePositions(t *testing.T) {
 		},
 		{
 			"trimmed", func(in *Input) { in.TargetStart = 25 }, 105,
-			Verdict{Kind: Trimmed, Target: NoPosition, N: 9}, "up to 9 records trimmed on the target",
+			Verdict{Kind: Trimmed, Target: NoPosition, N: 9},
+			"up to 9 records trimmed on the target",
 		},
 		{
 			"trimmed, earliest", func(in *Input) { in.TargetStart, in.Earliest = 25, true }, 105,
@@ -158,7 +161,8 @@ func TestJudgeTransactions(t *testing.T) {
 			"beyond the last stable offset, 4 ahead of the mirror, held at offset 36 until the transaction ends: producer 7, open for 3m20s",
 		},
 		{
-			"held, by whom is not known", stable(136, nil), 140, Verdict{Kind: HeldByTransaction, Target: 36, N: 4},
+			"held, by whom is not known", stable(136, nil), 140,
+			Verdict{Kind: HeldByTransaction, Target: 36, N: 4},
 			"beyond the last stable offset, 4 ahead of the mirror, held at offset 36 until the transaction ends",
 		},
 		{"at the last stable offset", stable(140, nil), 140, Verdict{Kind: Ahead, Target: 36, N: 4}, "ahead of the mirror by 4, held at offset 36 until it catches up"},

@@ -89,24 +89,32 @@ func TestPlanWholeGroup(t *testing.T) {
 	checkPlans(t, []planned{
 		{
 			"first commit, all there", group(row(p0, 10, nil), row(p1, 20, nil)),
-			map[Partition]Commit{p0: commit(10), p1: commit(20)}, WriteState{Kind: Written}, "written",
+			map[Partition]Commit{p0: commit(10), p1: commit(20)},
+			WriteState{Kind: Written},
+			"written",
 		},
 		{
 			"position 0 is a position", group(row(p0, 0, nil)),
-			map[Partition]Commit{p0: commit(0)}, WriteState{Kind: Written}, "written",
+			map[Partition]Commit{p0: commit(0)},
+			WriteState{Kind: Written},
+			"written",
 		},
 		{"first commit, one is stopped", group(row(p0, 10, nil), no(p1, stopped, nil)), nil, waiting, waits},
 		{
 			"first commit, no answer", group(row(p0, 10, nil), Row{Partition: p1}), nil,
-			WriteState{Kind: Waiting, Partitions: []Partition{p1}, Reason: "no answer yet"}, "waiting for A.orders-1: no answer yet",
+			WriteState{Kind: Waiting, Partitions: []Partition{p1}, Reason: "no answer yet"},
+			"waiting for A.orders-1: no answer yet",
 		},
 		{
 			"first commit, the rest is a final no", group(row(p0, 10, nil), no(p1, filtered, nil), no(p2, never, nil)),
-			map[Partition]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written",
+			map[Partition]Commit{p0: commit(10)},
+			WriteState{Kind: Written},
+			"written",
 		},
 		{
 			"later, one is stopped", group(row(p0, 10, ours(9)), no(p1, stopped, ours(5))),
-			map[Partition]Commit{p0: commit(10)}, WriteState{Kind: Written, Partitions: []Partition{p1}},
+			map[Partition]Commit{p0: commit(10)},
+			WriteState{Kind: Written, Partitions: []Partition{p1}},
 			"written, except for A.orders-1 without a position yet",
 		},
 		{
@@ -117,25 +125,34 @@ func TestPlanWholeGroup(t *testing.T) {
 		{"later, only one and it is stopped", group(row(p0, 10, ours(10)), no(p1, stopped, nil)), nil, waiting, waits},
 		{
 			"filled", group(row(p0, 10, nil), logStart).with(fill),
-			map[Partition]Commit{p0: commit(10), p1: {Offset: 7, Metadata: "m", From: 1000}}, WriteState{Kind: Written}, "written",
+			map[Partition]Commit{p0: commit(10), p1: {Offset: 7, Metadata: "m", From: 1000}},
+			WriteState{Kind: Written},
+			"written",
 		},
 		{
 			"filled from 0", group(no(p0, stopped, nil)).with(fill),
-			map[Partition]Commit{p0: {Offset: 0, Metadata: "m", From: 1000}}, WriteState{Kind: Written}, "written",
+			map[Partition]Commit{p0: {Offset: 0, Metadata: "m", From: 1000}},
+			WriteState{Kind: Written},
+			"written",
 		},
 		{"filled, but the partition is not there", group(row(p0, 10, nil), noLog).with(fill), nil, waiting, waits},
 		{
 			"filled does not move what is there", group(row(p0, 10, nil), no(p1, stopped, theirs(99))).with(fill),
-			map[Partition]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written",
+			map[Partition]Commit{p0: commit(10)},
+			WriteState{Kind: Written},
+			"written",
 		},
 		{
 			"filled leaves a final no alone", group(row(p0, 10, nil), no(p1, filtered, nil)).with(fill),
-			map[Partition]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written",
+			map[Partition]Commit{p0: commit(10)},
+			WriteState{Kind: Written},
+			"written",
 		},
 		{"no rows", group(), nil, WriteState{Kind: NothingToWrite, Reason: "the group has no positions"}, "nothing to write: the group has no positions"},
 		{
 			"all filtered, and active besides", group(no(p0, filtered, nil)).on(TargetGroup{State: "Stable"}), nil,
-			WriteState{Kind: NothingToWrite, Reason: "the topic is filtered out: by rule"}, "nothing to write: the topic is filtered out: by rule",
+			WriteState{Kind: NothingToWrite, Reason: "the topic is filtered out: by rule"},
+			"nothing to write: the topic is filtered out: by rule",
 		},
 		{
 			"only a pending commit there counts as none", group(row(p0, 10, &Present{Offset: -1}), no(p1, stopped, nil)), nil, waiting, waits,
@@ -158,14 +175,17 @@ func TestPlanNeverMovesBack(t *testing.T) {
 		{"ours is ahead, the source is gone", group(row(p0, 10, ours(100))).with(remembered), nil, state, sentence},
 		{
 			"ours, and the group moved back", group(row(p0, 10, ours(100))),
-			map[Partition]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written",
+			map[Partition]Commit{p0: commit(10)},
+			WriteState{Kind: Written},
+			"written",
 		},
 		{
 			"theirs with a source position is not ours", group(row(p0, 10, &Present{Offset: 100, From: 1100})), nil, state, sentence,
 		},
 		{
 			"ahead beside others", group(row(p0, 10, theirs(100)), row(p1, 5, nil)),
-			map[Partition]Commit{p1: commit(5)}, WriteState{Kind: Written, N: 90},
+			map[Partition]Commit{p1: commit(5)},
+			WriteState{Kind: Written, N: 90},
 			"written; the target is ahead of the source by 90 elsewhere",
 		},
 		{
@@ -190,12 +210,16 @@ func TestPlanUnchangedWritesNothing(t *testing.T) {
 		{"refresh, source gone", group(row(p0, 10, ours(10))).with(gone), nil, upToDate, "up to date"},
 		{
 			"refresh of a stopped partition", group(no(p0, stopped, ours(10))).with(refresh),
-			map[Partition]Commit{p0: commit(10)}, WriteState{Kind: Written, Partitions: []Partition{p0}}, "written, except for A.orders-0 without a position yet",
+			map[Partition]Commit{p0: commit(10)},
+			WriteState{Kind: Written, Partitions: []Partition{p0}},
+			"written, except for A.orders-0 without a position yet",
 		},
 		{"refresh does not keep what the source gave up", group(no(p0, never, ours(10)), row(p1, 3, ours(3))).with(refresh), map[Partition]Commit{p1: commit(3)}, WriteState{Kind: Written}, "written"},
 		{
 			"refresh of what is ahead keeps its place", group(row(p0, 10, &Present{Offset: 15, Metadata: "x", Ours: true, From: 1005})).with(refresh),
-			map[Partition]Commit{p0: {Offset: 15, Metadata: "x", From: 1005}}, WriteState{Kind: Written, N: 5}, "written; the target is ahead of the source by 5 elsewhere",
+			map[Partition]Commit{p0: {Offset: 15, Metadata: "x", From: 1005}},
+			WriteState{Kind: Written, N: 5},
+			"written; the target is ahead of the source by 5 elsewhere",
 		},
 	})
 }

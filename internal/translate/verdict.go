@@ -37,8 +37,9 @@ func (v Verdict) HasPosition() bool {
 		return true
 	case NotMirrored, Trimmed:
 		return v.Earliest
+	default:
+		return false
 	}
-	return false
 }
 
 // Final says whether there is no position and waiting cannot bring one: filtered,
@@ -52,8 +53,9 @@ func (v Verdict) Final() bool {
 		return v.Settled
 	case NotMirrored:
 		return v.Settled && !v.Earliest
+	default:
+		return false
 	}
-	return false
 }
 
 // Temporary says whether there is no position yet.
@@ -65,8 +67,9 @@ func (v Verdict) IsExact() bool {
 	switch v.Kind {
 	case Exact, AtEnd, ExactLost, FirstMirrored:
 		return v.HasPosition()
+	default:
+		return false
 	}
-	return false
 }
 
 // Replays is how many records at most are read again by a group that resumes at

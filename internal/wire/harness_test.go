@@ -24,7 +24,7 @@ const patience = 20 * time.Second
 
 func testContext(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -64,7 +64,7 @@ func netTo(t testing.TB, c *kfake.Cluster, change func(*kafka.Cluster)) *Net {
 // end with the context's error. The test's end calls stop.
 func background(t testing.TB, fn func(context.Context) error) (stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- fn(ctx) }()
 	var once sync.Once

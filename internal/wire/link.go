@@ -74,6 +74,6 @@ func (k *link) lose(ctx context.Context, err error) time.Time {
 		level = slog.LevelWarn
 	}
 	k.net.log.Log(ctx, level, "connection to broker lost",
-		"cluster", k.net.cluster.Alias, "use", k.kind, "broker", k.broker, "failures", k.fails, "err", err)
+		"cluster", k.net.cluster.Alias, "use", k.kind, "broker", k.broker, "failures", k.fails, "error", err)
 	return k.retry
 }

@@ -133,10 +133,10 @@ func TestBudgetServesInOrder(t *testing.T) {
 
 func TestBudgetClaimEndsWithContext(t *testing.T) {
 	b := NewBudget(10)
-	if _, err := b.acquire(context.Background(), 10, 10); err != nil {
+	if _, err := b.acquire(t.Context(), 10, 10); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { _, err := b.acquire(ctx, 5, 5); ended <- err }()
 	eventually(t, "the claim waits", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return len(b.queue) == 1 })
@@ -149,7 +149,7 @@ func TestBudgetClaimEndsWithContext(t *testing.T) {
 		t.Errorf("%d bytes are used by nobody", b.Used())
 	}
 	// More than everything means everything, or it would wait for ever.
-	if n, err := b.acquire(context.Background(), 99, 99); err != nil || n != 10 {
+	if n, err := b.acquire(t.Context(), 99, 99); err != nil || n != 10 {
 		t.Errorf("got %d, %v", n, err)
 	}
 }
