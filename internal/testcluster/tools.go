@@ -19,19 +19,19 @@ import (
 // minJava is the oldest Java that runs the brokers of Kafka 4 (KIP-1013).
 const minJava = 17
 
-// Tools makes sure that java, mvn and kcat can be run. Where one is missing and
+// Tools makes sure that java with its compiler, mvn and kcat can be run. Where one is missing and
 // this process is root on Debian or Ubuntu, it is installed with apt; otherwise
 // the error names the command that a person has to type. There is no third
 // outcome: tests against real brokers never pass by not having run.
 func Tools(ctx context.Context) error {
-	return ensureTools(ctx, "java", "mvn", "kcat")
+	return ensureTools(ctx, "java", "javac", "mvn", "kcat")
 }
 
 // toolPackage is the Debian package that brings a program.
 func toolPackage(program string) string {
 	switch program {
-	case "java":
-		return "openjdk-17-jre-headless"
+	case "java", "javac":
+		return "default-jdk-headless" // 17 on Debian 12, later on newer ones; java File.java compiles: a JRE alone cannot
 	case "mvn":
 		return "maven"
 	}
@@ -103,7 +103,9 @@ func installTools(ctx context.Context, programs []string) error {
 func packagesOf(programs []string) []string {
 	var packages []string
 	for _, program := range programs {
-		packages = append(packages, toolPackage(program))
+		if p := toolPackage(program); !slices.Contains(packages, p) {
+			packages = append(packages, p)
+		}
 	}
 	return packages
 }
