@@ -13,9 +13,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"tidemark/internal/batch"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/testcluster"
 )
 
 // rig is a pair of embedded clusters with the flow's own topics on the target.
@@ -50,6 +52,9 @@ func newRig(t testing.TB, lanes int32) *rig {
 		return c
 	}
 	r.source, r.target = start(), start()
+	// kfake stores what real brokers refuse: every batch that we produce is decoded and held against their rules.
+	builder := batch.NewBuilder()
+	(&testcluster.Fake{Cluster: r.target}).CheckProduce(t, func(p []byte) error { return builder.Validate(p, batch.Rules{}) })
 	open := func(alias string, c *kfake.Cluster, opts ...kgo.Opt) *kafka.Client {
 		cl, err := kafka.Open(kafka.Cluster{Alias: alias, Bootstrap: c.ListenAddrs()}, r.log, opts...)
 		if err != nil {
