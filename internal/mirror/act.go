@@ -97,15 +97,23 @@ func (l *Lane) halt(p *part, reason string, retry bool) {
 	if p.step == halted && p.reason == reason {
 		return
 	}
+	if p.step == opening {
+		// A job owns the map until its answer; the partition stops then.
+		p.stopAfter = &stopLater{reason, retry}
+		return
+	}
 	t := now()
 	at := int64(0)
 	if retry {
 		at = t + l.flow.Limits.StopRetry
 	}
 	if p.core != nil {
-		l.act(p, p.core.Stop(reason, t))
-		p.retryAt = at
-		return
+		if _, already := p.core.Stopped(); !already {
+			l.act(p, p.core.Stop(reason, t))
+			p.retryAt = at
+			return
+		}
+		p.core.Stop(reason, t)
 	}
 	l.stopped(p, reason, at)
 }

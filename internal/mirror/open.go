@@ -174,6 +174,12 @@ func (l *Lane) opened(o opened) {
 		p.loaded = o.m
 	}
 	p.sourceStart, p.targetStart = o.sourceStart, o.targetStart
+	if later := p.stopAfter; later != nil {
+		p.stopAfter = nil
+		p.step = unopened
+		l.halt(p, later.reason, later.retry)
+		return
+	}
 	switch {
 	case o.err != nil:
 		if l.jobsCtx.Err() == nil {
@@ -214,6 +220,18 @@ func (l *Lane) opened(o opened) {
 	l.goLive(p)
 }
 
+// goesOnAfter is how long a stopped partition must stay live without news before that counts as going on: a try at a
+// batch that is still damaged fails within a fetch or two, and each try would be two lines in the log.
+const goesOnAfter = 5000
+
+// goesOn says once that a partition is well again.
+func (l *Lane) goesOn(p *part) {
+	if p.said != "" && p.step == live {
+		l.log.Info("partition goes on", "partition", p.TP.String(), "was", p.said)
+		p.said = ""
+	}
+}
+
 // goLive writes the head of the epoch in which the partition will be written and starts reading; the core is only let
 // at the target once that head is acknowledged (MR1).
 func (l *Lane) goLive(p *part) {
@@ -228,11 +246,7 @@ func (l *Lane) goLive(p *part) {
 		if p.step != heading {
 			return
 		}
-		p.step = live
-		if p.said != "" {
-			l.log.Info("partition goes on", "partition", p.TP.String(), "was", p.said)
-			p.said = ""
-		}
+		p.step, p.liveAt = live, now()
 		l.readOn(p)
 		l.translatePart(p)
 	})

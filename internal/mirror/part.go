@@ -18,20 +18,29 @@ const (
 	halted               // core is stopped, or opening failed
 )
 
+// stopLater is a reason to stop that came up while a job was looking at the partition.
+type stopLater struct {
+	reason string
+	retry  bool
+}
+
 // part is one partition of a lane. Only the lane's goroutine touches it.
 type part struct {
 	Partition
 	step    step
 	reason  string // why it is halted
 	said    string // the reason last logged: a partition that stays stopped says so once
+	liveAt  int64  // when it went live last, ms
 	retryAt int64
-	feed    *feed
-	core    *lane.Part
-	loaded  *offsetmap.Map // from the ledger, until opened
-	head    *ledger.Head   // as loaded from the ledger; nil if there was none
-	damaged string         // why the ledger record cannot be used
-	inexact int64          // records that may stand twice on the target after an inexact alignment
-	reopen  bool           // both ends must be looked at again before it goes on
+
+	stopAfter *stopLater
+	feed      *feed
+	core      *lane.Part
+	loaded    *offsetmap.Map // from the ledger, until opened
+	head      *ledger.Head   // as loaded from the ledger; nil if there was none
+	damaged   string         // why the ledger record cannot be used
+	inexact   int64          // records that may stand twice on the target after an inexact alignment
+	reopen    bool           // both ends must be looked at again before it goes on
 
 	pieces map[uint64]*piece
 	outs   map[uint64]*out
