@@ -224,11 +224,10 @@ func (f *flow) settings(ctx context.Context, opts Options) (mirror.Settings, err
 		return mirror.Settings{}, err
 	}
 	limits := lane.DefaultLimits()
-	limits.Depth = 2
 	limits.OldAfter = (expiry.producer - min(expiry.producer/4, time.Hour)).Milliseconds()
 	host, _ := os.Hostname()
 	return mirror.Settings{
-		Source: f.cfg.Source, Target: f.cfg.Target, SourceCluster: f.sourceID,
+		Source: f.cfg.Source, Target: f.cfg.Target, SourceCluster: f.sourceID, TargetCluster: f.targetID,
 		Ledger: ledger.TopicName(f.cfg.Source), Verdicts: ledger.VerdictsName(f.cfg.Source), Lanes: int32(f.cfg.Lanes),
 		Committed: f.cfg.Isolation == config.ReadCommitted, Earliest: f.cfg.UnmirroredPositions == config.UnmirroredEarliest,
 		MemoryBytes: f.cfg.MemoryBytes, Owner: fmt.Sprintf("%s pid %d since %s", host, os.Getpid(), time.Now().UTC().Format(time.RFC3339)),

@@ -12,8 +12,9 @@ import (
 const leaseMargin = 2 * time.Second
 
 // rebalanceGrace is how long answers that say "rebalance in progress" keep the lease alive. The coordinator still
-// counts us as a member then, but only until the rebalance times out.
-const rebalanceGrace = 30 * time.Second
+// counts us as a member then, but only until the rebalance times out; a lease that was renewed last at the end of the
+// grace must have run out by then too.
+const rebalanceGrace = rebalanceTimeout - session
 
 // lease is valid while the group's coordinator is sure to count this process as a member. Its age counts from the
 // sending of the last good heartbeat, not from its answer, and by a clock that goes on while the machine sleeps: a

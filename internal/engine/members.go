@@ -45,6 +45,9 @@ type ownership struct {
 // session is the group's session time-out: how long a dead worker's lanes stay idle, and the life of a lease.
 const session = 10 * time.Second
 
+// rebalanceTimeout is how long a rebalance waits for members to give up lanes.
+const rebalanceTimeout = 30 * time.Second
+
 func (m *members) options(instance string) []kgo.Opt {
 	opts := []kgo.Opt{
 		kgo.ConsumerGroup(m.group),
@@ -52,7 +55,7 @@ func (m *members) options(instance string) []kgo.Opt {
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.SessionTimeout(session),
 		kgo.HeartbeatInterval(3 * time.Second),
-		kgo.RebalanceTimeout(30 * time.Second),
+		kgo.RebalanceTimeout(rebalanceTimeout),
 		kgo.DisableAutoCommit(),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, got map[string][]int32) { m.assigned(got[m.topic]) }),
 		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, lost map[string][]int32) { m.revoked(lost[m.topic]) }),

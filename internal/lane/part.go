@@ -14,6 +14,7 @@ type Limits struct {
 	OldAfter    int64 // a batch whose newest timestamp is older than this is old data: producer.id.expiration.ms less a margin
 	RetryMin    int64 // first wait before sending again
 	RetryMax    int64
+	StuckAfter  int64 // a partition whose units come back for so long stops, so that its bytes are free for others
 	StopRetry   int64 // wait before a stopped partition is tried again
 	MergeTarget int   // bytes that a merged batch aims at
 	// HoldOldUntil (ms since the epoch): no old data is sent before. After a take-over without release whose fence old
@@ -25,7 +26,7 @@ type Limits struct {
 // DefaultLimits are for a target with Kafka's default producer.id.expiration.ms of one day.
 func DefaultLimits() Limits {
 	return Limits{
-		Depth: 5, OldAfter: 23 * 3600 * 1000, RetryMin: 50, RetryMax: 2000, StopRetry: 10_000,
+		Depth: 2, OldAfter: 23 * 3600 * 1000, RetryMin: 50, RetryMax: 2000, StuckAfter: 30_000, StopRetry: 10_000,
 		MergeTarget: 256 << 10, MaxAttempts: 5,
 	}
 }
@@ -54,8 +55,10 @@ type Part struct {
 
 	lastFresh int64 // newest timestamp acknowledged in this epoch, ms; 0 none: how long the target remembers our state
 	retryAt   int64 // units that came back are sent again from then on; 0 none came back
+	stuck     int64 // since when units come back without progress, ms; 0 they do not
 	failures  int   // consecutive answers that made no progress
-	dirty     bool  // stopped with units that may be on the target
+	uncertain int64
+	dirty     bool // stopped with units that may be on the target
 	reason    string
 }
 
@@ -98,19 +101,15 @@ func (p *Part) WakeAt() int64 {
 	return p.retryAt
 }
 
-// Accept queues pieces in source order. Pieces that arrive while the partition is stopped are refused (false): their
-// bytes are to be released and fetched again later.
-func (p *Part) Accept(pieces ...Piece) bool {
-	if p.phase == stopped {
+// Accept queues a piece. It refuses (false) what does not begin exactly where the last one ended, since through must
+// never pass offsets that nobody looked at, and everything while the partition is not running: those bytes are released
+// and fetched again later.
+func (p *Part) Accept(pc Piece) bool {
+	if p.phase != running || pc.First != p.next {
 		return false
 	}
-	for _, pc := range pieces {
-		if pc.First != p.next && !pc.Skip && pc.First < p.next {
-			return false
-		}
-		p.queue = append(p.queue, pc)
-		p.next = pc.Next
-	}
+	p.queue = append(p.queue, pc)
+	p.next = pc.Next
 	return true
 }
 
@@ -120,10 +119,19 @@ func (p *Part) Drain() (dropped []uint64) {
 		dropped = append(dropped, pc.ID)
 	}
 	p.queue = nil
+	p.next = p.windowEnd()
 	if p.phase == running {
 		p.phase = releases
 	}
 	return dropped
+}
+
+// windowEnd is the source offset after everything that is stamped or settled.
+func (p *Part) windowEnd() int64 {
+	if n := len(p.window); n > 0 {
+		return p.window[n-1].Next
+	}
+	return int64(p.m.Through())
 }
 
 // stateLives says whether the target is sure to hold our producer state in this epoch.
@@ -275,13 +283,13 @@ func (p *Part) Answered(u *Unit, r Result, now int64) []Action {
 	case Refused:
 		return p.stop(r.Reason, now)
 	case NotSaved:
-		return p.back(now)
+		return p.back(r.Reason, now)
 	case InDoubt:
 		u.doubt = true
-		return p.back(now)
+		return p.back(r.Reason, now)
 	case Sequence:
 		if !first || p.retryAt != 0 {
-			return p.back(now) // an earlier one came back and this one only shows it
+			return p.back(r.Reason, now) // an earlier one came back and this one only shows it
 		}
 		u.doubt = true
 		if p.failures++; p.failures > p.lim.MaxAttempts {
@@ -299,7 +307,13 @@ func (p *Part) Answered(u *Unit, r Result, now int64) []Action {
 }
 
 // back notes that a unit must be sent again, after a pause that grows.
-func (p *Part) back(now int64) []Action {
+func (p *Part) back(reason string, now int64) []Action {
+	if p.stuck == 0 {
+		p.stuck = now
+	}
+	if now-p.stuck >= p.lim.StuckAfter {
+		return p.stop(fmt.Sprintf("no progress on the target for %d s: %s", p.lim.StuckAfter/1000, reason), now)
+	}
 	if p.retryAt != 0 {
 		return nil
 	}
@@ -325,7 +339,7 @@ func (p *Part) acked(u *Unit, base, now int64) []Action {
 	if err := p.land(u, base); err != nil {
 		return p.stop("offset map: "+err.Error(), now)
 	}
-	p.failures = 0
+	p.failures, p.stuck = 0, 0
 	p.lastFresh = max(u.MaxTimestamp, 0)
 	p.window = p.window[1:]
 	acts := []Action{Settled{Unit: u}}

@@ -9,11 +9,12 @@ import (
 // stop ends work on the partition until Restart. Whether a fence is due then depends on what may be on the target.
 func (p *Part) stop(reason string, now int64) []Action {
 	for _, u := range p.window {
-		if u.doubt || u.inFlight {
-			p.dirty = true
-		}
+		p.dirty = p.dirty || u.doubt || u.inFlight
 	}
-	p.phase, p.reason, p.retryAt = stopped, reason, 0
+	// A fence or look that is under way is begun anew by Restart; its answer finds the partition stopped and counts for
+	// nothing.
+	p.dirty = p.dirty || p.phase == fencing || p.phase == looking
+	p.phase, p.reason, p.retryAt, p.stuck = stopped, reason, 0, 0
 	acts := p.release(nil)
 	return append(acts, Halt{Reason: reason, RetryAt: now + p.lim.StopRetry})
 }
@@ -64,13 +65,17 @@ func (p *Part) resume() {
 
 // FenceFailed says that the partition's own fence did not complete; it stops, and the fence is tried again later.
 func (p *Part) FenceFailed(reason string, now int64) []Action {
-	acts := p.stop(reason, now)
-	p.dirty = true
-	return acts
+	if p.phase != fencing && p.phase != looking {
+		return nil
+	}
+	return p.stop(reason, now)
 }
 
 // Fenced says that the partition's own fence is complete and which epoch writes it from now on.
 func (p *Part) Fenced(epoch int16) []Action {
+	if p.phase != fencing {
+		return nil
+	}
 	p.phase, p.epoch, p.seq, p.lastFresh = looking, epoch, 0, 0
 	return []Action{Look{From: int64(p.m.TargetEnd())}}
 }
@@ -85,19 +90,20 @@ type Landed struct {
 	Sequence int32 // with Ours
 }
 
-// Looked takes what stands on the target from the asked offset to end, in order, and start, the target's log start.
+// Looked takes what stands on the target from the asked offset to end, in order.
 // Units that landed are acknowledged at the offset where they stand; the rest is forgotten and fetched again, which a
 // new epoch allows (bytes may differ then). Continue fetching from Next.
-func (p *Part) Looked(landed []Landed, start, end, now int64) []Action {
+func (p *Part) Looked(landed []Landed, end, now int64) []Action {
+	if p.phase != looking {
+		return nil
+	}
 	acts := p.release(nil)
 	if end < int64(p.m.TargetEnd()) {
 		return append(acts, p.stop(fmt.Sprintf("target log ends at %d, below the mirrored end %d (records were lost on the target)", end, p.m.TargetEnd()), now)...)
 	}
-	var err error
-	if seen := headersSeen(landed, int64(p.m.TargetEnd()), end); seen {
+	err := p.settleHidden(landed, end)
+	if err == nil {
 		err = p.settleByHeaders(landed)
-	} else {
-		err = p.settleByCount(start, end)
 	}
 	if err != nil {
 		p.dirty = true
@@ -107,19 +113,13 @@ func (p *Part) Looked(landed []Landed, start, end, now int64) []Action {
 	return acts
 }
 
-// headersSeen says whether the headers account for every offset of [from, end).
-func headersSeen(landed []Landed, from, end int64) bool {
-	for _, l := range landed {
-		if l.Base != from {
-			return false
-		}
-		from += l.Count
-	}
-	return from == end
-}
-
 func (p *Part) settleByHeaders(landed []Landed) error {
 	for _, l := range landed {
+		if l.Base > int64(p.m.TargetEnd()) {
+			if err := p.m.Foreign(offsetmap.TargetOffset(l.Base)); err != nil {
+				return err
+			}
+		}
 		switch {
 		case l.Marker:
 			if err := p.m.Marker(offsetmap.TargetOffset(l.Base + l.Count)); err != nil {
@@ -147,25 +147,56 @@ func (p *Part) settleByHeaders(landed []Landed) error {
 	return nil
 }
 
-// settleByCount settles when retention or compaction removed headers: old data may be deleted within seconds while the
-// log end stays. All offsets but the fence's one marker are then ours if a prefix of the window fills them exactly.
-func (p *Part) settleByCount(start, end int64) error {
-	room := end - int64(p.m.TargetEnd()) - 1
-	at := int64(p.m.TargetEnd())
-	for room > 0 && len(p.window) > 0 && int64(p.window[0].Count) <= room {
-		u := p.window[0]
-		if err := p.land(u, at); err != nil {
+// settleHidden settles offsets below the first header that is still there: retention deletes old data within seconds and
+// compaction may follow, while log ends stay. A unit that stands behind them proves that those before it landed. Without
+// such a proof the smallest place is taken: nothing landed there. That may write records a second time whose first copy
+// is gone already; taking a unit for landed because its size fits would lose it where the offsets were somebody else's.
+func (p *Part) settleHidden(landed []Landed, end int64) error {
+	first := end
+	if len(landed) > 0 {
+		first = landed[0].Base
+	}
+	hidden := first - int64(p.m.TargetEnd())
+	if hidden <= 0 {
+		return nil
+	}
+	proven, size := p.before(landed)
+	if size != hidden {
+		p.uncertain += hidden
+		return p.m.Foreign(offsetmap.TargetOffset(first))
+	}
+	for _, u := range p.window[:proven] {
+		if err := p.land(u, int64(p.m.TargetEnd())); err != nil {
 			return err
 		}
-		at += int64(u.Count)
-		room -= int64(u.Count)
-		p.window = p.window[1:]
 	}
-	if room != 0 {
-		return fmt.Errorf("target log start %d, end %d: %d offsets beyond the mirrored end cannot be told apart, and their headers are gone", start, end, room)
-	}
-	return p.m.Marker(offsetmap.TargetOffset(end))
+	p.window = p.window[proven:]
+	return nil
 }
+
+// before says how many units of the window, of how many records, precede the first of them that is still to be seen.
+func (p *Part) before(landed []Landed) (units int, records int64) {
+	for _, l := range landed {
+		if !l.Ours {
+			continue
+		}
+		for i, u := range p.window {
+			if u.Epoch == l.Epoch && u.Sequence == l.Sequence {
+				return i, records
+			}
+			records += int64(u.Count)
+		}
+		break
+	}
+	return 0, 0
+}
+
+// Uncertain is how many records at most were written a second time because what stood on the target was gone before it
+// could be looked at.
+func (p *Part) Uncertain() int64 { return p.uncertain }
+
+// Dirty says that a stopped partition may have units on the target that were never acknowledged: Restart fences first.
+func (p *Part) Dirty() bool { return p.dirty }
 
 // Busy says that a fence or a look is under way, or the partition is stopped: nothing is to be fetched now.
 func (p *Part) Busy() bool { return p.phase != running }

@@ -116,7 +116,7 @@ type sim struct {
 func newSim(t *testing.T, seed uint64) *sim {
 	s := &sim{t: t, r: rand.New(rand.NewPCG(seed, 7)), outs: map[uint64]Output{}, bytes: map[*Unit]simBatch{}, epoch: 3, now: 1_000_000, byID: map[uint64]Piece{}}
 	s.b.state = nil
-	lim := Limits{Depth: 1 + s.r.IntN(5), OldAfter: simOld, RetryMin: 5, RetryMax: 50, StopRetry: 20, MergeTarget: 300, MaxAttempts: 5}
+	lim := Limits{Depth: 1 + s.r.IntN(5), OldAfter: simOld, RetryMin: 5, RetryMax: 50, StuckAfter: 200 + s.r.Int64N(5000), StopRetry: 20, MergeTarget: 300, MaxAttempts: 5}
 	off, old := int64(0), s.r.IntN(3)
 	for range 5 + s.r.IntN(40) {
 		s.ids++
@@ -246,7 +246,7 @@ func (s *sim) settle() {
 				landed = append(landed, Landed{Base: b.base, Count: n, Ours: !b.marker, Marker: b.marker, Epoch: b.epoch, Sequence: b.seq})
 			}
 		}
-		s.act(s.p.Looked(landed, 0, s.b.end, s.now))
+		s.act(s.p.Looked(landed, s.b.end, s.now))
 		s.refetch()
 	}
 }

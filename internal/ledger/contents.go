@@ -3,6 +3,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"tidemark/offsetmap"
 )
@@ -101,6 +102,9 @@ func (c *Contents) damage(k Key, p Partition, offset int64, err error) {
 		c.Damaged[p] = append(c.Damaged[p], d)
 		return
 	}
+	if k.Kind == KindClaim {
+		c.Claim = nil // an older one may name a writer that is long gone, and say "released"
+	}
 	c.Other = append(c.Other, d)
 }
 
@@ -132,6 +136,16 @@ func (c *Contents) delete(k Key, p Partition) {
 		delete(c.blocks[p], blockID{k.Incarnation, k.Block})
 		c.healed(p, k)
 	}
+}
+
+// ClaimLost says that the lane was claimed, by whom is not known: its partitions may be written by somebody who did not
+// release them.
+func (c *Contents) ClaimLost() bool {
+	if c.Claim != nil {
+		return false
+	}
+	claimed := slices.ContainsFunc(c.Other, func(d Damage) bool { return d.Key == Key{Kind: KindClaim}.String() })
+	return claimed || len(c.Heads) > 0 || len(c.Damaged) > 0
 }
 
 // HeadDamaged says whether the newest head record of a partition could not be used.

@@ -17,7 +17,7 @@ func sourceOffset(o int64) offsetmap.SourceOffset { return offsetmap.SourceOffse
 
 // advance lets the core do what it can now; each Prepare may make room for the next.
 func (l *Lane) advance(p *part) {
-	for p.step == live {
+	for p.step == live && l.ledger.fails < stalled {
 		acts := p.core.Advance(now())
 		if len(acts) == 0 {
 			return
@@ -46,6 +46,7 @@ func (l *Lane) act(p *part, acts []lane.Action) {
 			}
 			p.dirty = true
 		case lane.FencePart:
+			p.feed.stop(l.flow)
 			l.fencePart(p)
 		case lane.Look:
 			l.lookPart(p, a.From)
@@ -66,10 +67,11 @@ func (l *Lane) send(p *part, s lane.Send) {
 	core, u := p.core, s.Unit
 	o.inFlight++
 	if !l.flow.lease.Valid() {
-		l.post(answered{part: p, core: core, unit: u, result: wire.Result{Code: kerr.NotLeaderForPartition.Code}})
+		l.post(answered{part: p, core: core, unit: u, result: wire.Result{Err: fmt.Errorf("%w: the lease of this process ran out", wire.ErrUnsent)}})
 		return
 	}
-	if !s.Again {
+	if !o.stamped {
+		o.stamped = true
 		batch.Patch(o.bytes, batch.Stamp{ProducerID: l.id.ProducerID, Epoch: u.Epoch, Sequence: u.Sequence})
 	}
 	l.flow.producer.Send(wire.Batch{TP: p.remoteTP(), Bytes: o.bytes, Done: func(r wire.Result) {
@@ -143,7 +145,7 @@ func (l *Lane) restart(p *part) {
 		return
 	}
 	p.step, p.reason = live, ""
-	if p.reopen {
+	if p.reopen && !p.core.Dirty() {
 		return // openAll looks at both ends first
 	}
 	l.act(p, p.core.Restart())
@@ -188,6 +190,7 @@ func (l *Lane) diverged(p *part, epoch int32, end int64) {
 // fetcher and only shown.
 func (l *Lane) fetchFailed(p *part, e fetched) {
 	err := kerr.ErrorForCode(e.Code)
+	p.reopen = p.reopen || e.Code != 0 // ids and ends of both sides are looked at before it goes on
 	switch {
 	case e.Code == 0:
 		l.log.Info("source partition is not readable for now", "partition", p.TP.String(), "error", e.Err)

@@ -37,13 +37,15 @@ func answer(tp kafka.TP, r wire.Result, attempts int, epoch int16) lane.Result {
 	switch {
 	case errors.Is(err, kerr.RequestTimedOut), errors.Is(err, kerr.NotEnoughReplicasAfterAppend), errors.Is(err, kerr.UnknownServerError), errors.Is(err, kerr.NetworkException):
 		return lane.Result{Answer: lane.InDoubt, Reason: err.Error()}
+	case errors.Is(err, kerr.NotEnoughReplicas), errors.Is(err, kerr.ThrottlingQuotaExceeded):
+		return lane.Result{Answer: lane.NotSaved, Reason: err.Error()} // checked before the append
 	case errors.Is(err, kerr.OutOfOrderSequenceNumber), errors.Is(err, kerr.UnknownProducerID), errors.Is(err, kerr.DuplicateSequenceNumber), errors.Is(err, kerr.InvalidProducerIDMapping):
 		return lane.Result{Answer: lane.Sequence, Reason: err.Error()}
 	case errors.Is(err, kerr.InvalidProducerEpoch), errors.Is(err, kerr.ProducerFenced):
 		return lane.Result{Answer: lane.Fenced, Reason: say("%s refuses epoch %d: another owner has the lane", tp, epoch)}
 	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
 		if attempts < goneAfter {
-			return lane.Result{Answer: lane.NotSaved, Reason: err.Error()}
+			return lane.Result{Answer: lane.InDoubt, Reason: err.Error()}
 		}
 		return lane.Result{Answer: lane.Refused, Reason: say("remote topic %s does not exist on the target any more", tp.Topic)}
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
@@ -61,7 +63,8 @@ func answer(tp kafka.TP, r wire.Result, attempts int, epoch int16) lane.Result {
 	}
 	switch kafka.Classify(r.Code) {
 	case kafka.Retry, kafka.Refresh:
-		return lane.Result{Answer: lane.NotSaved, Reason: err.Error()}
+		// Also "not leader": a broker that loses leadership while it waits for its followers answers that after the append.
+		return lane.Result{Answer: lane.InDoubt, Reason: err.Error()}
 	default:
 		return lane.Result{Answer: lane.Refused, Reason: say("the target refuses the batch: %v", err)}
 	}

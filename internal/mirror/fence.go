@@ -145,21 +145,35 @@ func (l *Lane) partLooked(e partLooked) {
 		l.act(p, p.core.FenceFailed("look at the target: "+e.err.Error(), now()))
 		return
 	}
-	l.act(p, p.core.Looked(e.landed, e.start, e.end, now()))
-	if _, isStopped := p.core.Stopped(); isStopped {
-		return
+	if p.step != live {
+		return // stopped meanwhile for another reason: the next restart fences and looks anew
 	}
-	l.goLive(p)
+	l.act(p, p.core.Looked(e.landed, e.end, now()))
+	if n := p.core.Uncertain(); n > p.uncertain {
+		p.uncertain = n
+		l.log.Warn("what stood on the target was gone before it could be looked at: some records may be written twice", "partition", p.TP.String(), "at_most", n)
+	}
+	switch _, isStopped := p.core.Stopped(); {
+	case isStopped:
+	case p.reopen:
+		// openAll looks at both ends before it goes on.
+	default:
+		l.goLive(p)
+	}
 }
 
 // keepalive refreshes identity and ledger state before the target forgets them: plain batches never touch the
 // coordinator, and a ledger without news would lose its producer state.
 func (l *Lane) keepalive() {
-	if l.draining || time.Since(l.keepAt) < l.flow.KeepaliveEvery || !l.ledger.idle() || l.ledger.held {
+	if l.draining || l.keeping || time.Since(l.keepAt) < l.flow.KeepaliveEvery {
 		return
 	}
-	l.keepAt = time.Now()
+	// A busy ledger always has something to send: from now on only what is in flight goes out.
 	l.ledger.held = true
+	if l.ledger.flight != nil {
+		return
+	}
+	l.keepAt, l.keeping = time.Now(), true
 	tp := l.ledger.tp
 	l.jobs.Go(func() error {
 		l.coord.turn.Lock()
@@ -174,7 +188,10 @@ func (l *Lane) keepalive() {
 // kept: once an own fence has raised the coordinator's epoch, a keepalive is the ledger's own fence too, so the ledger
 // goes on in that epoch from sequence 0.
 func (l *Lane) kept(e kept) {
-	l.ledger.held = false
+	l.keeping = false
+	// After a failure whose marker may have been written all the same, the ledger's own epoch could be refused: it stays
+	// held until a keepalive succeeds.
+	l.ledger.held = e.err != nil && e.epoch != l.ledger.epoch
 	switch {
 	case e.err == nil:
 		if e.epoch != l.ledger.epoch {

@@ -35,6 +35,7 @@ func (p Partition) remoteTP() kafka.TP { return kafka.TP{Topic: p.Remote, Partit
 type Settings struct {
 	Source, Target string // aliases
 	SourceCluster  string // cluster ids
+	TargetCluster  string
 	Ledger         string // topic names
 	Verdicts       string
 	OffsetSyncs    string // topic of offset syncs; empty: none are emitted

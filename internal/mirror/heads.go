@@ -10,12 +10,11 @@ import (
 // Head pacing. A head costs some hundred bytes and a record in a compacted topic; the ledger should stay near 1 % of the
 // mirrored bytes, so a partition that trickles waits longer between heads. Resume copes with any tail.
 const (
-	headEvery   = int64(time.Second / time.Millisecond)
-	headAtMost  = 10 * headEvery
-	headShare   = 100      // mirrored bytes per head byte
-	sealAt      = 16 << 10 // open runs beyond this become a block
-	syncEvery   = headEvery
-	lagHeadEach = 10 * headEvery
+	headEvery  = int64(time.Second / time.Millisecond)
+	headAtMost = 10 * headEvery
+	headShare  = 100      // mirrored bytes per head byte
+	sealAt     = 16 << 10 // open runs beyond this become a block
+	syncEvery  = headEvery
 )
 
 // flushIfDue writes a head when one is due.
@@ -34,27 +33,36 @@ func (l *Lane) flushIfDue(p *part, t int64) {
 // writeHead queues blocks that are due and the partition's head; acked runs once the head is in the ledger. A
 // partition that never got as far as a map has no head to write.
 func (l *Lane) writeHead(p *part, acked func()) {
-	m := p.m()
-	if m == nil {
+	if p.core == nil {
+		l.writeStop(p)
 		return
 	}
-	for m.OpenSize() >= sealAt {
-		b, ok := m.Seal()
-		if !ok {
-			break
-		}
-		l.ledger.add(l.blockKey(p, m, b.Number), ledger.EncodeBlock(b.Data), nil)
-	}
+	m := p.core.Map()
+	l.seal(p)
 	h := ledger.Head{
 		Topic: p.TP.Topic, Partition: p.TP.Partition, RemoteTopic: p.Remote,
-		ProducerID: l.id.ProducerID, Epoch: l.id.Epoch, Map: m.AppendTail(nil), SourceEnd: p.sourceEnd, At: time.UnixMilli(now()),
+		ProducerID: l.id.ProducerID, Map: m.AppendTail(nil), SourceEnd: p.sourceEnd, At: time.UnixMilli(now()),
 	}
-	if p.core != nil {
-		h.Epoch, h.Sequence = p.core.Anchor()
-	}
+	h.Epoch, h.Sequence = p.core.Anchor()
 	if p.step == halted {
 		h.State, h.Reason = ledger.Stopped, p.reason
 	}
+	l.putHead(p, h, acked)
+}
+
+// writeStop says in the ledger why a partition is stopped that was not opened. Everything else of the former owner's
+// head stays: its anchor is what the tail on the target is settled by, and a new epoch over it would make that tail
+// unexplained.
+func (l *Lane) writeStop(p *part) {
+	if p.head == nil {
+		return
+	}
+	h := *p.head
+	h.State, h.Reason, h.At = ledger.Stopped, p.reason, time.UnixMilli(now())
+	l.putHead(p, h, nil)
+}
+
+func (l *Lane) putHead(p *part, h ledger.Head, acked func()) {
 	p.dirty, p.sinceHead, p.headAt = false, 0, now()
 	p.headFlight++
 	key := ledger.Key{Kind: ledger.KindHead, Topic: p.TP.Topic, Partition: p.TP.Partition}
@@ -66,6 +74,18 @@ func (l *Lane) writeHead(p *part, acked func()) {
 	})
 }
 
+// seal turns full open runs into blocks. It is called as runs are added, not only with heads, so that no block outgrows
+// what the ledger topic takes while heads wait.
+func (l *Lane) seal(p *part) {
+	for m := p.core.Map(); m.OpenSize() >= sealAt; {
+		b, ok := m.Seal()
+		if !ok {
+			return
+		}
+		l.ledger.add(l.blockKey(p, m, b.Number), ledger.EncodeBlock(b.Data), nil)
+	}
+}
+
 func (l *Lane) blockKey(p *part, m *offsetmap.Map, number uint32) []byte {
 	k := ledger.Key{Kind: ledger.KindBlock, Topic: p.TP.Topic, Partition: p.TP.Partition, Incarnation: m.Origin().Incarnation, Block: number}
 	return []byte(k.String())
@@ -73,10 +93,12 @@ func (l *Lane) blockKey(p *part, m *offsetmap.Map, number uint32) []byte {
 
 // trim drops what the map holds about target records that retention removed, and deletes its blocks from the ledger.
 func (l *Lane) trim(p *part) {
-	m := p.m()
-	if m == nil || p.targetStart < 0 {
+	if p.core == nil || p.targetStart <= p.trimmedTo {
 		return
 	}
+	p.trimmedTo = p.targetStart
+	l.translatePart(p)
+	m := p.core.Map()
 	dropped := m.TrimTarget(offsetmap.TargetOffset(p.targetStart))
 	if len(dropped) == 0 {
 		return

@@ -11,7 +11,9 @@ import (
 // intake turns a fetch answer into pieces. Damage and what must not be guessed stops the partition at its offset.
 func (l *Lane) intake(e fetched) {
 	p := l.parts[e.TP]
-	if p == nil || p.step != live || p.feed != e.feed {
+	// Only what continues exactly where the core stands counts: an answer from before a restart, a look or a drain would
+	// make it skip what lies between.
+	if p == nil || p.step != live || p.feed != e.feed || l.draining || e.Offset != p.core.Next() {
 		l.giveBack(e)
 		return
 	}
@@ -31,17 +33,34 @@ func (l *Lane) intake(e fetched) {
 		return
 	}
 	filter := batch.NewAbortFilter(e.Aborted)
-	records := e.Records
+	records, at := e.Records, e.Offset
 	for len(records) > 0 && p.step == live {
 		v, rest, err := batch.Next(records)
 		if err != nil {
 			l.odd(p, records, buf, err)
 			break
 		}
-		records = rest
+		if misplaced(v, at, at == p.edge || at != e.Offset, e.HighWatermark) {
+			l.halt(p, fmt.Sprintf("damaged batch on the source at offset %d: it says that it holds offsets %d to %d", at, v.BaseOffset(), v.LastOffset()), true)
+			break
+		}
+		records, at = rest, v.NextOffset()
+		p.edge = at
 		l.admit(p, v, filter.Drop(v), buf)
 	}
 	l.advance(p)
+}
+
+// misplaced says whether a batch cannot be what stands at an offset. Base offsets are outside the checksum, so a damaged
+// one would make us skip a part of the batch as known, or all that follows it as mirrored. Only where we did not see the
+// batch before it end (edge) may one begin below the offset, as log starts and positions can be inside a batch; none
+// ends there. Holes are what compaction leaves, never up to the high watermark: the last segment is not cleaned.
+func misplaced(v batch.View, at int64, edge bool, highWatermark int64) bool {
+	switch {
+	case v.BaseOffset() < at && edge, v.NextOffset() <= at:
+		return true
+	}
+	return v.BaseOffset() > at && highWatermark >= 0 && v.BaseOffset() >= highWatermark
 }
 
 func (l *Lane) giveBack(e fetched) {
@@ -94,8 +113,14 @@ func (l *Lane) odd(p *part, records []byte, buf *buffer, err error) {
 		l.halt(p, fmt.Sprintf("damaged batch on the source after offset %d: %v", p.core.Next(), err), true)
 		return
 	}
-	// The formats before v2 are rare and always rebuilt; one set is one piece, whatever it holds.
-	outs, next, err := l.flow.builder.RebuildLegacy(records, batch.RebuildOptions{Position: p.core.Next(), MaxBytes: p.MaxBytes})
+	// The formats before v2 are rare and always rebuilt. v2 batches behind them in the same answer (a segment in which the
+	// format changed) are fetched again.
+	set, _, err := batch.Legacy(records)
+	if err != nil {
+		l.halt(p, fmt.Sprintf("messages of an old format on the source after offset %d: %v", p.core.Next(), err), true)
+		return
+	}
+	outs, next, err := l.flow.builder.RebuildLegacy(set, batch.RebuildOptions{Position: p.core.Next(), MaxBytes: p.MaxBytes})
 	if err != nil {
 		l.halt(p, fmt.Sprintf("messages of an old format on the source after offset %d: %v", p.core.Next(), err), true)
 		return

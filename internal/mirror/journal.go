@@ -21,12 +21,17 @@ type journal struct {
 	epoch   int16
 	seq     int32
 	pending []entry
-	size    int // bytes in pending, about
+	newest  map[string]int // of keys in pending, where only the newest record of a key matters; nil otherwise
 	flight  *flight
 	held    bool // nothing new is sent: the lane's identity is being renewed
 	wakeAt  int64
 	fails   int
+	said    bool // trouble was logged
 }
+
+// stalled is after how many refusals in a row, some seconds, a journal counts as stalled. A lane whose ledger is stalled
+// sends no data: what is beyond the last head has to be read and compared by the next owner.
+const stalled = 10
 
 type entry struct {
 	rec  batch.Record
@@ -41,15 +46,21 @@ type flight struct {
 
 // add queues a record; done, which may be nil, runs on the lane's goroutine once it is acknowledged.
 func (j *journal) add(key, value []byte, done func()) {
+	if i, ok := j.newest[string(key)]; ok {
+		j.pending[i].rec.Value, j.pending[i].rec.Timestamp = value, now()
+		return
+	}
+	if j.newest != nil {
+		j.newest[string(key)] = len(j.pending)
+	}
 	j.pending = append(j.pending, entry{rec: batch.Record{Key: key, Value: value, Timestamp: now()}, done: done})
-	j.size += len(key) + len(value) + 32
 }
 
 func (j *journal) idle() bool { return j.flight == nil && len(j.pending) == 0 }
 
 // kick sends what can be sent now.
 func (j *journal) kick() error {
-	if j.held || now() < j.wakeAt || !j.lane.flow.lease.Valid() {
+	if now() < j.wakeAt || !j.lane.flow.lease.Valid() {
 		return nil
 	}
 	if j.flight != nil {
@@ -60,7 +71,7 @@ func (j *journal) kick() error {
 		j.send()
 		return nil
 	}
-	if len(j.pending) == 0 {
+	if len(j.pending) == 0 || j.held {
 		return nil
 	}
 	n, size := 0, 0
@@ -78,7 +89,12 @@ func (j *journal) kick() error {
 	}
 	j.flight = &flight{bytes: bytes, count: int32(n), entries: j.pending[:n:n]}
 	j.pending = j.pending[n:]
-	j.size -= size
+	if j.newest != nil {
+		clear(j.newest)
+		for i, e := range j.pending {
+			j.newest[string(e.rec.Key)] = i
+		}
+	}
 	j.send()
 	return nil
 }
@@ -98,7 +114,10 @@ func (j *journal) answered(fl *flight, r lane.Result) (gone string) {
 	switch r.Answer {
 	case lane.Acked:
 		j.seq = batch.NextSequence(j.seq, fl.count)
-		j.flight, j.fails = nil, 0
+		if j.said {
+			j.lane.log.Info("our own topic is written again", "partition", j.tp.String())
+		}
+		j.flight, j.fails, j.said = nil, 0, false
 		for _, e := range fl.entries {
 			if e.done != nil {
 				e.done()
@@ -110,7 +129,10 @@ func (j *journal) answered(fl *flight, r lane.Result) (gone string) {
 		return "write to " + j.tp.String() + ": " + r.Reason
 	case lane.NotSaved, lane.InDoubt:
 		wait := min(50*time.Millisecond<<min(j.fails, 5), time.Second)
-		j.fails++
+		if j.fails++; j.fails == stalled {
+			j.said = true
+			j.lane.log.Warn("our own topic cannot be written: mirroring waits for it", "partition", j.tp.String(), "reason", r.Reason)
+		}
 		j.wakeAt = now() + wait.Milliseconds()
 	}
 	return ""

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -51,6 +52,7 @@ type Lane struct {
 	jobsCtx  context.Context //nolint:containedctx // the lane's own lifetime, made and ended inside Run
 	rows     map[verdicts.Key]published
 	keepAt   time.Time
+	keeping  bool // a keepalive is under way
 	startsAt time.Time
 	judgedAt int64
 	draining bool
@@ -121,7 +123,9 @@ func (l *Lane) take() []any {
 // abort ends it at once, without draining.
 func (f *Flow) RunLane(ctx, abort context.Context, n int32) error {
 	l := f.newLane(n)
-	jobs, jobsCtx := errgroup.WithContext(abort)
+	jobsCtx, endJobs := context.WithCancel(abort)
+	defer endJobs()
+	jobs, jobsCtx := errgroup.WithContext(jobsCtx)
 	l.jobs, l.jobsCtx = jobs, jobsCtx
 	contents, how, err := l.takeOver(ctx)
 	if err != nil {
@@ -135,7 +139,8 @@ func (f *Flow) RunLane(ctx, abort context.Context, n int32) error {
 	defer f.unregister(l)
 	l.adopt(contents, how)
 	err = l.loop(ctx, abort)
-	if jobErr := jobs.Wait(); err == nil && jobErr != nil && abort.Err() == nil {
+	endJobs() // a job may wait for a cluster that is away
+	if jobErr := jobs.Wait(); err == nil && jobErr != nil && !errors.Is(jobErr, context.Canceled) {
 		err = jobErr
 	}
 	l.discard()
@@ -216,6 +221,9 @@ func (l *Lane) answer(e answered) {
 		return
 	}
 	r := answer(p.remoteTP(), e.result, e.unit.Attempts(), e.unit.Epoch)
+	if r.Answer == lane.Refused && kafka.Classify(e.result.Code) != kafka.Denied {
+		r.Reason = fmt.Sprintf("source records from offset %d on: %s", e.unit.Spans[0].Offset, r.Reason)
+	}
 	if r.Answer == lane.Acked {
 		p.targetStart = max(p.targetStart, e.result.LogStart)
 	}
@@ -235,9 +243,11 @@ func (l *Lane) mirrored(p *part, u *lane.Unit) {
 	f.counters.Batches.Add(1)
 	p.dirty = true
 	p.sinceHead += int64(u.Size)
+	l.seal(p)
 	last := u.Spans[len(u.Spans)-1]
 	p.lastUp = last.Offset + int64(last.Count) - 1
 	p.lastDown = int64(p.core.Map().TargetEnd()) - 1
+	l.goesOn(p)
 }
 
 // partitionsChanged takes in what the flow mirrors now: new partitions of this lane, new facts about known ones, and
@@ -257,7 +267,8 @@ func (l *Lane) partitionsChanged() {
 		l.inform(p, info)
 	}
 	for tp, p := range l.parts {
-		if _, ok := ps[tp]; !ok && len(ps) > 0 {
+		if _, ok := ps[tp]; !ok && len(ps) > 0 && !p.absent {
+			p.absent = true
 			l.halt(p, "the source topic is gone or not mirrored any more", false)
 		}
 	}
@@ -270,13 +281,17 @@ func (l *Lane) partitionsChanged() {
 func (l *Lane) inform(p *part, info Partition) {
 	old := p.Partition
 	p.Partition = info
+	if p.absent {
+		p.absent, p.reopen = false, true
+		p.retryAt = 1
+	}
 	if m := p.m(); m != nil {
 		if id := m.Origin().SourceTopicID; id != info.SourceTopicID && info.SourceTopicID != [16]byte{} {
-			l.halt(p, "the source topic was deleted and created again (its topic id changed): positions of the old one do not carry over", false)
+			l.halt(p, recreatedSource, false)
 			return
 		}
 		if id := m.Origin().TargetTopicID; id != info.TargetTopicID && info.TargetTopicID != [16]byte{} {
-			l.halt(p, "the remote topic was deleted and created again: what was mirrored is gone", false)
+			l.halt(p, recreatedRemote, false)
 			return
 		}
 	}
@@ -292,6 +307,9 @@ func (l *Lane) tick() {
 		case p.step == halted && p.retryAt != 0 && t >= p.retryAt:
 			l.restart(p)
 		case p.step == live:
+			if t-p.liveAt >= goesOnAfter {
+				l.goesOn(p)
+			}
 			if at := p.core.WakeAt(); at != 0 && t >= at {
 				l.advance(p)
 			}

@@ -3,8 +3,12 @@ package mirror
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
@@ -21,6 +25,7 @@ type opened struct {
 	targetStart int64
 	inexact     int64
 	lost        int64
+	gone        bool   // the lane has another owner
 	epoch       int16  // in which the partition is written from now on
 	tailEnd     int64  // target log end; what lies between the map and it is to be settled
 	reason      string // it must not be mirrored, and why
@@ -32,6 +37,12 @@ type ends struct{ sourceStart, sourceEnd, targetStart, targetEnd int64 }
 
 // openBatch bounds one look, so that a lane of thousands of partitions does not ask for all of them in one request.
 const openBatch = 500
+
+// Why a partition stops for good when a topic has another id than the one that was mirrored.
+const (
+	recreatedSource = "the source topic was deleted and created again (its topic id changed): positions of the old one do not carry over"
+	recreatedRemote = "the remote topic was deleted and created again: what was mirrored is gone"
+)
 
 // openAll starts a look at every partition that waits for one.
 func (l *Lane) openAll() {
@@ -66,26 +77,46 @@ func (l *Lane) startOpening(ps []*part) {
 		heads[i] = head{info: p.Partition, m: p.m(), former: p.head, reopen: p.reopen, damaged: p.damaged, fence: l.unfenced[p.TP] != nil}
 		p.loaded = nil
 	}
-	id := l.id
 	l.jobs.Go(func() error {
 		found := l.flow.lookAtEnds(l.jobsCtx, heads)
+		var g errgroup.Group
+		g.SetLimit(8)
 		for i, p := range ps {
-			o := found[i]
-			o.epoch = id.Epoch
-			if o.err == nil && o.reason == "" && heads[i].fence {
-				o.epoch, o.err = l.fenceOne(l.jobsCtx, p.remoteTP())
-				found := l.flow.lookAtEnds(l.jobsCtx, heads[i:i+1])[0]
-				found.epoch, found.err = o.epoch, errors.Join(o.err, found.err)
-				o = found
-			}
-			if o.err == nil && o.reason == "" {
-				o = l.flow.settle(l.jobsCtx, heads[i], id, o)
-			}
-			o.part = p
-			l.post(o)
+			g.Go(func() error {
+				o := l.openOne(heads[i], found[i], p.remoteTP())
+				o.part = p
+				l.post(o)
+				return nil
+			})
 		}
-		return nil
+		return g.Wait()
 	})
+}
+
+// openFor bounds the look at one partition, so that one without a leader does not keep the others waiting.
+const openFor = 30 * time.Second
+
+// openOne fences a partition that needs it, and settles what stands on its target.
+func (l *Lane) openOne(h head, o opened, to kafka.TP) opened {
+	ctx, cancel := context.WithTimeout(l.jobsCtx, openFor)
+	defer cancel()
+	o.epoch = l.id.Epoch
+	if o.err != nil || o.reason != "" {
+		return o
+	}
+	if h.fence {
+		epoch, err := l.fenceOne(ctx, to)
+		if err != nil {
+			o.err, o.gone = err, isFenced(err)
+			return o
+		}
+		o = l.flow.lookAtEnds(ctx, []head{h})[0] // the fence ended what was being written
+		o.epoch = epoch
+		if o.err != nil || o.reason != "" {
+			return o
+		}
+	}
+	return l.flow.settle(ctx, h, l.id, o)
 }
 
 // head is what the ledger says about a partition, for a job.
@@ -110,16 +141,41 @@ func (f *Flow) lookAtEnds(ctx context.Context, heads []head) []opened {
 	sourceEnd, failedB := offsets(ctx, f.source, from, -1, f.Committed)
 	targetStart, failedC := offsets(ctx, f.target, to, -2, false)
 	targetEnd, failedD := offsets(ctx, f.target, to, -1, false)
+	ids, target, err := f.topicIDs(ctx, heads)
 	for i, h := range heads {
 		s, t := h.info.TP, h.info.remoteTP()
-		if err := cmp.Or(failedA[s], failedB[s], failedC[t], failedD[t]); err != nil {
+		if err := cmp.Or(failedA[s], failedB[s], failedC[t], failedD[t], err); err != nil {
 			out[i].err = err
 			out[i].m = h.m
 			continue
 		}
+		// The ids are read after the ends, so that ends of a topic re-created in between are not taken for the old one's.
+		h.info.SourceTopicID, h.info.TargetTopicID = ids[s.Topic], target[t.Topic]
 		out[i] = begin(h, ends{sourceStart[s], sourceEnd[s], targetStart[t], targetEnd[t]}, f.SourceCluster)
 	}
 	return out
+}
+
+// topicIDs are the ids that the topics have now, by name.
+func (f *Flow) topicIDs(ctx context.Context, heads []head) (source, target map[string][16]byte, err error) {
+	read := func(c *kafka.Client, name func(head) string) (map[string][16]byte, error) {
+		names := map[string]bool{}
+		for _, h := range heads {
+			names[name(h)] = true
+		}
+		got, err := c.DescribeTopics(ctx, slices.Sorted(maps.Keys(names))...)
+		ids := map[string][16]byte{}
+		for _, t := range got {
+			err = cmp.Or(err, t.Err)
+			ids[t.Name] = t.ID
+		}
+		return ids, err
+	}
+	if source, err = read(f.source, func(h head) string { return h.info.TP.Topic }); err != nil {
+		return nil, nil, err
+	}
+	target, err = read(f.target, func(h head) string { return h.info.Remote })
+	return source, target, err
 }
 
 func offsets(ctx context.Context, c *kafka.Client, tps []kafka.TP, spec int64, committed bool) (map[kafka.TP]int64, map[kafka.TP]error) {
@@ -154,6 +210,14 @@ func begin(h head, e ends, sourceCluster string) opened {
 		})
 		return o
 	}
+	switch was := h.m.Origin(); {
+	case was.SourceTopicID != h.info.SourceTopicID:
+		o.reason = recreatedSource
+		return o
+	case was.TargetTopicID != h.info.TargetTopicID:
+		o.reason = recreatedRemote
+		return o
+	}
 	if cluster := h.m.Origin().SourceCluster; cluster != "" && cluster != sourceCluster {
 		o.reason = fmt.Sprintf("the ledger says that this partition came from cluster %s, the alias now means cluster %s", cluster, sourceCluster)
 		return o
@@ -173,7 +237,16 @@ func (l *Lane) opened(o opened) {
 	if p.core == nil {
 		p.loaded = o.m
 	}
-	p.sourceStart, p.targetStart = o.sourceStart, o.targetStart
+	if o.gone && l.gone == "" {
+		l.gone = o.err.Error()
+	}
+	if o.err == nil {
+		p.sourceStart, p.targetStart = o.sourceStart, o.targetStart
+	}
+	if o.inexact > 0 {
+		p.inexact += o.inexact
+		l.log.Warn("resume is not exact: some records may stand twice on the target", "partition", p.TP.String(), "at_most", o.inexact)
+	}
 	if later := p.stopAfter; later != nil {
 		p.stopAfter = nil
 		p.step = unopened
@@ -200,10 +273,6 @@ func (l *Lane) opened(o opened) {
 	}
 	if o.lost > 0 {
 		l.log.Warn("source records were removed before they were mirrored", "partition", p.TP.String(), "lost_at_most", o.lost, "source_log_start", o.sourceStart)
-	}
-	if o.inexact > 0 {
-		p.inexact += o.inexact
-		l.log.Warn("resume is not exact: some records may stand twice on the target", "partition", p.TP.String(), "at_most", o.inexact)
 	}
 	delete(l.unfenced, p.TP)
 	if p.core == nil {

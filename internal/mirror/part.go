@@ -31,6 +31,7 @@ type part struct {
 	reason  string // why it is halted
 	said    string // the reason last logged: a partition that stays stopped says so once
 	liveAt  int64  // when it went live last, ms
+	edge    int64  // source offset after the last batch seen: the next one begins there or behind
 	retryAt int64
 
 	stopAfter *stopLater
@@ -39,6 +40,8 @@ type part struct {
 	loaded    *offsetmap.Map // from the ledger, until opened
 	head      *ledger.Head   // as loaded from the ledger; nil if there was none
 	damaged   string         // why the ledger record cannot be used
+	uncertain int64          // of the core, as logged
+	absent    bool           // the last look at the topics did not show it
 	inexact   int64          // records that may stand twice on the target after an inexact alignment
 	reopen    bool           // both ends must be looked at again before it goes on
 
@@ -57,6 +60,7 @@ type part struct {
 	sourceEnd, sourceLSO int64 // source high watermark and last stable offset, -1 unknown
 	sourceStart          int64
 	targetStart          int64
+	trimmedTo            int64 // target log start that map and rows know of
 }
 
 // piece is a fetched batch that the core knows by its ID.
@@ -91,12 +95,13 @@ type out struct {
 	bytes    []byte
 	bufs     []*buffer
 	rebuilt  *batch.Output // to give back to the builder
+	stamped  bool          // carries epoch and sequence; its bytes stay identical from then on
 	settled  bool          // the core needs it no longer
 	inFlight int           // the transport may still write it
 }
 
 func newPart(p Partition) *part {
-	return &part{Partition: p, pieces: map[uint64]*piece{}, outs: map[uint64]*out{}, lastUp: -1, syncedUp: -1, sourceEnd: -1, sourceLSO: -1, sourceStart: -1, targetStart: -1}
+	return &part{Partition: p, pieces: map[uint64]*piece{}, outs: map[uint64]*out{}, edge: -1, lastUp: -1, syncedUp: -1, sourceEnd: -1, sourceLSO: -1, sourceStart: -1, targetStart: -1}
 }
 
 // letGo frees an output once neither the core nor the transport needs it (MR3).

@@ -55,7 +55,8 @@ func (l *Lane) drained(deadline time.Time) (finished bool, err error) {
 			return false, nil
 		}
 	}
-	if l.unclean || !l.claimed {
+	// A partition that could not be fenced when the lane was taken over is still the former owner's to write.
+	if l.unclean || len(l.unfenced) > 0 || !l.claimed {
 		return true, nil
 	}
 	if !l.releasing {

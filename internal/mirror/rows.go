@@ -20,7 +20,7 @@ type published struct {
 }
 
 // restateEvery bounds how often a row is written again when only its number changed ("ahead by 10,000", "by 9,000").
-const restateEvery = 500
+const restateEvery = 2000
 
 // translateAll brings the rows of every partition up to date with the source's commits.
 func (l *Lane) translateAll() {
@@ -103,7 +103,7 @@ func (l *Lane) publish(key verdicts.Key, row *verdicts.Row) {
 	n := ledger.GroupLane(key.Group, l.flow.Lanes)
 	j := l.verdicts[n]
 	if j == nil {
-		j = &journal{lane: l, tp: kafka.TP{Topic: l.flow.Verdicts, Partition: n}, epoch: l.id.Epoch}
+		j = &journal{lane: l, tp: kafka.TP{Topic: l.flow.Verdicts, Partition: n}, epoch: l.id.Epoch, newest: map[string]int{}}
 		l.verdicts[n] = j
 	}
 	if row == nil {
@@ -151,10 +151,9 @@ func (l *Lane) askStarts() {
 
 func (l *Lane) started(e starts) {
 	for _, p := range l.parts {
-		if at, ok := e.at[p.remoteTP()]; ok && at > p.targetStart && p.step == live {
-			p.targetStart = at
+		if at, ok := e.at[p.remoteTP()]; ok && p.step == live {
+			p.targetStart = max(at, p.targetStart)
 			l.trim(p)
-			l.translatePart(p)
 		}
 	}
 }

@@ -18,6 +18,12 @@ func (f *Flow) settle(ctx context.Context, h head, id lane.Identity, o opened) o
 	if h.m == nil {
 		return o
 	}
+	// Before the tail is aligned: that adds epochs of what it found, and a truncation below the anchor would be judged by
+	// them.
+	if reason, err := f.truncated(ctx, h, o); err != nil || reason != "" {
+		o.reason, o.err = reason, err
+		return o
+	}
 	if !h.reopen && o.tailEnd > int64(h.m.TargetEnd()) {
 		if err := f.settleTail(ctx, h, id, &o); err != nil {
 			o.err = err
@@ -26,10 +32,6 @@ func (f *Flow) settle(ctx context.Context, h head, id lane.Identity, o opened) o
 		if o.reason != "" {
 			return o
 		}
-	}
-	if reason, err := f.truncated(ctx, h, o); err != nil || reason != "" {
-		o.reason, o.err = reason, err
-		return o
 	}
 	if through := int64(o.m.Through()); o.sourceStart > through {
 		o.lost = o.sourceStart - through

@@ -50,6 +50,9 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 		former = &lane.Former{Identity: lane.Identity{ProducerID: c.ProducerID, Epoch: c.Epoch}, Released: c.Released}
 	}
 	how := lane.Judge(former, l.id)
+	if contents.ClaimLost() {
+		how = lane.Crashed
+	}
 	l.log.Info("taking over", "how", how.String(), "producer_id", got.ProducerID, "epoch", got.Epoch)
 	if how == lane.Expired {
 		l.log.Warn("the former owner's identity expired on the target, so it cannot be fenced; waiting until its lease has run out",
@@ -68,6 +71,9 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 		// The ledger stands still now; what a former owner wrote meanwhile counts.
 		if contents, err = f.readLedger(ctx, tp); err != nil {
 			return nil, 0, err
+		}
+		if how == lane.First && (contents.Claim != nil || contents.ClaimLost()) {
+			how = lane.Crashed // somebody claimed it between our first look and the fence
 		}
 	}
 	if how == lane.Crashed || how == lane.Expired {
@@ -102,7 +108,7 @@ func wait(ctx context.Context, d time.Duration) error {
 func (f *Flow) layout(c *ledger.Contents) error {
 	m := c.Meta
 	if m == nil {
-		return nil // partitions other than 0 hold none; the engine checked partition 0
+		return nil // the lane was never owned
 	}
 	if m.Lanes != f.Lanes || m.Hash != ledger.HashName {
 		return fmt.Errorf("ledger %s was made for %d lanes by %s, this process would use %d by %s", f.Ledger, m.Lanes, m.Hash, f.Lanes, ledger.HashName)
@@ -182,6 +188,10 @@ func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
 	}
 	claim := ledger.Claim{ProducerID: l.id.ProducerID, Epoch: l.id.Epoch, TransactionalID: l.flow.TransactionalID(l.n), Owner: l.flow.Owner, At: time.Now()}
 	l.ledger.add([]byte(ledger.Key{Kind: ledger.KindClaim}.String()), claim.Encode(), func() { l.claimed = true })
+	if c.Meta == nil {
+		meta := ledger.Meta{Lanes: l.flow.Lanes, Hash: ledger.HashName, SourceCluster: l.flow.SourceCluster, TargetCluster: l.flow.TargetCluster}
+		l.ledger.add([]byte(ledger.Key{Kind: ledger.KindMeta}.String()), meta.Encode(), nil)
+	}
 	l.contents = c
 	l.how = how
 }
