@@ -106,7 +106,7 @@ func NewFlow(s Settings, c Clients, lease Lease, syncs SyncSink, log *slog.Logge
 		isolation = 1
 	}
 	f.fetcher = f.sourceNet.NewFetcher(wire.FetchOptions{Isolation: isolation, MaxWait: s.FetchWait, Budget: f.budget}, f.sink)
-	f.producer = f.targetNet.NewProducer(wire.ProduceOptions{Depth: 2})
+	f.producer = f.targetNet.NewProducer(wire.ProduceOptions{Depth: 2, Allowed: lease.Valid})
 	return f
 }
 

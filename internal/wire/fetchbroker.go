@@ -42,6 +42,7 @@ type fetchBroker struct {
 	last    int // bytes of the last response
 	turn    int // rotates the order of partitions
 	request uint64
+	lead    *want // first in the request, for a batch that did not fit before; else nil
 	req     *kmsg.FetchRequest
 	version int16
 	out     []Fetched // deliveries of one response

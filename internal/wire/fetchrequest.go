@@ -39,9 +39,11 @@ func (b *fetchBroker) build(first *want, room int64) (time.Duration, error) {
 	b.request = b.f.requests
 	limit := int32(min(room, int64(b.f.opt.PartitionMaxBytes)))
 	topics := b.req.Topics[:0]
+	b.lead = nil
 	if first != nil && first.armed && first.broker == b {
 		topics = addTopic(topics, first.group)
 		b.add(&topics[0], first, int32(max(int64(limit), min(room, first.fragment))))
+		b.lead = first
 	}
 	n := len(b.groups)
 	for i := range b.groups {

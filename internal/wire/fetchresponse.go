@@ -91,7 +91,9 @@ func (b *fetchBroker) take(w *want, p *kmsg.FetchResponseTopicPartition, buf *bu
 		return
 	}
 	whole, need, ok := wholeBatches(p.RecordBatches)
-	if whole == 0 && !ok {
+	// The first batch of the first partition comes whole, however large it is (KIP-74). One that does not has a damaged
+	// length, and asking for that many bytes again and again would take the whole budget.
+	if whole == 0 && (!ok || w == b.lead && need > 0) {
 		said.Code = kerr.CorruptMessage.Code
 		b.f.halt(w)
 		b.out = append(b.out, said)

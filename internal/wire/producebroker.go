@@ -84,6 +84,9 @@ func (b *produceBroker) run(ctx context.Context) error {
 			return err
 		}
 		err := b.link.connect(ctx)
+		if err == nil && !b.allowed(ctx) {
+			continue
+		}
 		if err == nil {
 			err = b.produce()
 		}
@@ -96,6 +99,30 @@ func (b *produceBroker) run(ctx context.Context) error {
 			b.fail(ctx, err)
 		}
 	}
+}
+
+// allowed asks whether to write. If not, the queues of lines with nothing under
+// way come back; the others follow when their answers are in.
+func (b *produceBroker) allowed(ctx context.Context) bool {
+	if b.p.opt.Allowed == nil || b.p.opt.Allowed() {
+		return true
+	}
+	var left []verdict
+	b.p.mu.Lock()
+	for _, l := range slices.Clone(b.ready) {
+		if l.flying == 0 && l.telling == 0 {
+			left = append(left, l.drain(unsent(errNotAllowed))...)
+		}
+	}
+	b.p.mu.Unlock()
+	b.p.tell(left)
+	pause := time.NewTimer(10 * time.Millisecond)
+	defer pause.Stop()
+	select {
+	case <-ctx.Done():
+	case <-pause.C:
+	}
+	return false
 }
 
 // await returns when there is a free slot and something to send in it.

@@ -30,7 +30,13 @@ type ProduceOptions struct {
 	// when catching up; more only make smaller requests. Above 5 a broker could
 	// not tell a repeated batch any more.
 	Depth int
+	// Allowed is asked right before a request is written; nil allows. While it
+	// says no, what is queued comes back as ErrUnsent: a batch can wait here for
+	// a leader longer than the caller may write.
+	Allowed func() bool
 }
+
+var errNotAllowed = errors.New("not allowed to write any more")
 
 // Batch is one record batch to append. Bytes are a whole v2 batch, with base
 // offset 0 and the producer's stamp.
