@@ -98,9 +98,13 @@ func (f *flow) apply(r topics.Result) {
 		fates[t.Name] = groups.Fate{Mirrored: true, Remote: t.Remote, SourceID: t.SourceID}
 		for i := range t.Partitions {
 			tp := kafka.TP{Topic: t.Name, Partition: i}
+			notYet := t.NotYet
+			if notYet == "" && i >= t.Remotes {
+				notYet = t.TooFew
+			}
 			ps[tp] = mirror.Partition{
 				TP: tp, Remote: t.Remote, SourceTopicID: t.SourceID, TargetTopicID: t.TargetID, MaxBytes: t.MaxBytes,
-				AppendTime: t.AppendTime, SourceCompacts: t.SourceCompacts, TargetCompacts: t.TargetCompacts, NotYet: t.NotYet,
+				AppendTime: t.AppendTime, SourceCompacts: t.SourceCompacts, TargetCompacts: t.TargetCompacts, NotYet: notYet,
 			}
 		}
 	}
@@ -134,6 +138,9 @@ func (f *flow) announce(r topics.Result) {
 	slices.Sort(whys)
 	for _, why := range whys {
 		f.log.Info("does not mirror", "topics", len(by[why]), "names", short(by[why]), "why", why)
+	}
+	if f.cfg.SyncTopicConfigs {
+		f.log.Info("topic settings are copied when a remote topic is created; later changes on the source are not followed yet")
 	}
 	if !f.cfg.SyncGroupOffsets {
 		f.log.Info("group positions are not written to the target: group sync is off in the file")

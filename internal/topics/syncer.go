@@ -20,10 +20,12 @@ type State struct {
 	Name, Remote                   string
 	SourceID, TargetID             [16]byte
 	Partitions                     int32 // on the source
+	Remotes                        int32 // partitions on the target; those beyond wait
 	MaxBytes                       int32 // the remote topic's max.message.bytes; 0 unknown
 	AppendTime                     bool  // the remote topic stamps records itself
 	SourceCompacts, TargetCompacts bool
 	NotYet                         string // why it cannot be mirrored now, for people; empty when it can
+	TooFew                         string // why partitions from Remotes on cannot
 }
 
 // Result is one round.
@@ -39,7 +41,11 @@ type Syncer struct {
 	log            *slog.Logger
 	known          map[string]State // by source topic, with ids and settings
 	failed         map[string]string
+	read           time.Time // when settings were read last
 }
+
+// readAgain is how old settings may get: a limit that an operator raised, or a clean-up policy, is followed by then.
+const readAgain = time.Minute
 
 // New makes a Syncer.
 func New(source, target *kafka.Client, rules Rules, log *slog.Logger) *Syncer {
@@ -79,9 +85,7 @@ func describe(ctx context.Context, c *kafka.Client) ([]Topic, error) {
 	}
 	var out []Topic
 	for _, t := range got {
-		if t.Internal {
-			continue
-		}
+		// Brokers' own topics too: a group can have commits there, and a topic without a decision holds its groups.
 		o := Topic{Name: t.Name, ID: t.ID, Partitions: t.Partitions}
 		if t.Err != nil {
 			o.Err = t.Err.Error()
@@ -188,25 +192,32 @@ func (s *Syncer) tell(failed map[string]string) {
 func (s *Syncer) states(ctx context.Context, decisions []Decision, source, target map[string]Topic, failed map[string]string) ([]State, error) {
 	var out []State
 	var news []int
+	stale := time.Since(s.read) >= readAgain
+	if stale {
+		s.read = time.Now()
+	}
 	for _, d := range decisions {
 		if !d.Mirrored {
 			continue
 		}
 		src, dst := source[d.Topic], target[d.Remote]
-		st := State{Name: d.Topic, Remote: d.Remote, SourceID: src.ID, TargetID: dst.ID, Partitions: src.Partitions}
+		st := State{Name: d.Topic, Remote: d.Remote, SourceID: src.ID, TargetID: dst.ID, Partitions: src.Partitions, Remotes: dst.Partitions}
 		switch {
 		case src.Err != "":
 			st.NotYet = "the source topic cannot be described: " + src.Err
-		case failed[d.Topic] != "":
+		case dst.Name == "" && failed[d.Topic] != "":
 			st.NotYet = failed[d.Topic]
 		case dst.Name == "":
 			st.NotYet = fmt.Sprintf("remote topic %s does not exist yet", d.Remote)
 		case dst.Err != "":
 			st.NotYet = "the remote topic cannot be described: " + dst.Err
 		case dst.Partitions < src.Partitions:
-			st.NotYet = fmt.Sprintf("remote topic %s has %d partitions, the source topic %d", d.Remote, dst.Partitions, src.Partitions)
+			st.TooFew = fmt.Sprintf("remote topic %s has %d partitions, the source topic %d", d.Remote, dst.Partitions, src.Partitions)
+			if why := failed[d.Topic]; why != "" {
+				st.TooFew += ": " + why
+			}
 		}
-		if old, ok := s.known[d.Topic]; ok && old.SourceID == st.SourceID && old.TargetID == st.TargetID {
+		if old, ok := s.known[d.Topic]; ok && !stale && old.SourceID == st.SourceID && old.TargetID == st.TargetID {
 			st.MaxBytes, st.AppendTime, st.SourceCompacts, st.TargetCompacts = old.MaxBytes, old.AppendTime, old.SourceCompacts, old.TargetCompacts
 		} else if st.NotYet == "" {
 			news = append(news, len(out))
