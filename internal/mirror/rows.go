@@ -84,7 +84,7 @@ func (l *Lane) input(p *part, c verdicts.Commit) translate.Input {
 		Committed:   offsetmap.SourceOffset(c.Offset),
 		SourceStart: offsetmap.SourceOffset(p.sourceStart), LastStable: translate.Unknown,
 		TargetStart: offsetmap.TargetOffset(p.targetStart), TargetEnd: translate.Unknown,
-		Earliest: l.flow.Earliest, Absent: "the mirror has not looked at the partition yet",
+		Earliest: l.flow.Earliest, BeganAtLogStart: true, Absent: "the mirror has not looked at the partition yet",
 	}
 	if l.flow.Committed {
 		in.LastStable = offsetmap.SourceOffset(p.sourceLSO)

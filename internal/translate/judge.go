@@ -66,6 +66,9 @@ type Input struct {
 	// Earliest: where records are missing below a position, the user wants the
 	// target's log start rather than no position.
 	Earliest bool
+	// BeganAtLogStart: mirroring began at the source's log start, so what lies below it did not exist any more. A position
+	// there (its group was trimmed away on the source too) goes on at the first record that there was to mirror.
+	BeganAtLogStart bool
 	// StartByChoice: what lies below the place where mirroring began was left out
 	// on purpose (the flow was told to begin at the end), so waiting for it is idle.
 	StartByChoice bool
@@ -126,6 +129,10 @@ func (in Input) position() Verdict {
 	case offsetmap.Bounded:
 		v.Kind, v.Reason = Bounded, "a part of the offset map is missing"
 	case offsetmap.NotMirrored:
+		if in.BeganAtLogStart {
+			v.Kind, v.N = FirstMirrored, 0
+			break
+		}
 		v.Kind, v.Settled, v.Reason = NotMirrored, in.StartByChoice, in.leftBehind(p.N)
 	case offsetmap.Trimmed:
 		v.Kind, v.Reason = Trimmed, "the offset map was trimmed there"

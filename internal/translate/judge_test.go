@@ -112,6 +112,11 @@ func TestJudgePositions(t *testing.T) {
 			"up to 10 records never mirrored",
 		},
 		{
+			"trimmed before mirroring began", func(in *Input) { in.BeganAtLogStart, in.SourceStart = true, 90 }, 80,
+			Verdict{Kind: FirstMirrored, Target: 10},
+			"exact at offset 10, the first mirrored record",
+		},
+		{
 			"never mirrored by choice", func(in *Input) { in.StartByChoice, in.SourceStart = true, Unknown }, 80,
 			Verdict{Kind: NotMirrored, Target: NoPosition, N: 10, Settled: true},
 			"up to 10 records never mirrored",
