@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +30,14 @@ tail and goes on without loss.`,
 	return cmd
 }
 
+// frugal makes the collector run at half of Go's default headroom. What lives is a few dozen MiB of pooled buffers, so
+// the headroom is pure resident size: 158 MB against 130 MB at the same CPU time (docs/performance.md). GOGC still wins.
+func frugal() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
+}
+
 func runRun(e *env, file string, o runOptions) error {
 	log, err := e.logger()
 	if err != nil {
@@ -42,19 +52,27 @@ func runRun(e *env, file string, o runOptions) error {
 		return err
 	}
 	for _, n := range cfg.Notes {
-		log.Info(n, "file", cfg.File)
+		log.Info("worth knowing about the file", "note", n, "file", cfg.File)
 	}
 	for _, f := range cfg.Flows {
 		if !f.Enabled {
 			log.Info("flow is not enabled in the file", "flow", f.Name().String())
 		}
 	}
+	frugal()
 	done := make(chan error, 1)
-	go func() { done <- engine.Run(e.ctx, cfg, flows, engine.Options{InstanceID: o.instance, Log: log}) }()
+	go func() {
+		done <- engine.Run(e.ctx, cfg, flows, engine.Options{InstanceID: o.instance, Log: log, Abort: e.abort})
+	}()
 	select {
 	case err = <-done:
-	case <-e.abort.Done():
-		return errInterrupted
+	case <-e.ctx.Done():
+		log.Info("stopping: what is in flight is drained and the lanes are released; a second signal ends at once")
+		select {
+		case err = <-done:
+		case <-e.abort.Done():
+			return errInterrupted
+		}
 	}
 	if err != nil && e.ctx.Err() == nil {
 		return fmt.Errorf("run %s: %w", file, err)

@@ -22,7 +22,7 @@ const (
 	ExitFailed      = 1   // the work could not be done; standard error says why
 	ExitUsage       = 2   // the command line or the file is wrong; nothing was started
 	ExitFindings    = 3   // with --check: the data is shown, and something in it is stopped, damaged or not exact
-	ExitInterrupted = 130 // a second signal ended the process before everything was released
+	ExitInterrupted = 130 // a signal ended the command before it was done; for run a second signal, before everything was released
 )
 
 // usageError is a mistake of the person who typed: exit code 2.
@@ -106,7 +106,7 @@ func exitCode(err error) int {
 		return ExitOK
 	case errors.Is(err, errFindings):
 		return ExitFindings
-	case errors.Is(err, errInterrupted):
+	case errors.Is(err, errInterrupted), errors.Is(err, errStopped):
 		return ExitInterrupted
 	case errors.As(err, &usage), errors.As(err, &problems):
 		return ExitUsage
@@ -124,17 +124,32 @@ position across exactly, so that an application moves clusters with no record lo
 FILE is YAML (docs/config.md) or a MirrorMaker 2 properties file.
 
 Exit codes: 0 fine; 1 failed; 2 wrong usage or file; 3 something is stopped, damaged or not exact
-(with --check); 130 ended by a second signal.`,
+(with --check); 130 ended by a signal (run: by a second one) before it was done.`,
 		SilenceErrors: true, SilenceUsage: true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Args:                       knownCommand,
+		RunE:                       func(root *cobra.Command, _ []string) error { return root.Help() },
+		SuggestionsMinimumDistance: 2,
+		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
 	root.PersistentFlags().StringVar(&e.log.format, "log-format", "text", "log lines on standard error: text or json")
 	root.PersistentFlags().StringVar(&e.log.level, "log-level", "info", "least level of log lines: debug, info, warn or error")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(e), newVersion(e))
+	root.AddCommand(newRun(e), newStatus(e), newGroups(e), newTranslate(e), newInspect(e), newDemo(e), newVersion(e))
 	return root
+}
+
+// knownCommand refuses a first word that is no command: cobra's own error would not be told from a failed command.
+func knownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("there is no command %q", args[0])
+	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+		text += ", did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usagef("%s; see tidemark --help", text)
 }
 
 // exactly says what a command's arguments are, in place of cobra's "accepts 1 arg(s)".
@@ -143,12 +158,40 @@ func exactly(names ...string) cobra.PositionalArgs {
 		if len(args) == len(names) {
 			return nil
 		}
-		needs := strings.Join(names, " and ")
-		if needs == "" {
-			needs = "nothing"
-		}
-		return usagef("%s takes %s, got %d arguments; see tidemark %s --help", cmd.Name(), needs, len(args), cmd.Name())
+		return count(cmd, args, strings.Join(names, " and "))
 	}
+}
+
+// atLeast is exactly for a command that takes FILE and any number of something.
+func atLeast(name, more string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return nil
+		}
+		return count(cmd, args, name+" and optionally "+more+"...")
+	}
+}
+
+// count is the error about a wrong number of arguments. One that looks like a flow, or like what a shell leaves of
+// A->B, gets its own answer.
+func count(cmd *cobra.Command, args []string, needs string) error {
+	if needs == "" {
+		needs = "nothing"
+	}
+	for _, arg := range args {
+		if alias, cut := strings.CutSuffix(arg, "-"); cut && alias != "" && !strings.ContainsAny(alias, "./") {
+			_, err := config.ParseFlow(arg)
+			return usagef("%w, as --flow", err)
+		}
+		if f, err := config.ParseFlow(arg); err == nil {
+			return usagef("%s takes %s; name the flow with --flow %s:%s", cmd.Name(), needs, f.Source, f.Target)
+		}
+	}
+	arguments := "arguments"
+	if len(args) == 1 {
+		arguments = "argument"
+	}
+	return usagef("%s takes %s, got %d %s; see %s --help", cmd.Name(), needs, len(args), arguments, cmd.CommandPath())
 }
 
 // load reads FILE; the notes say what it does that is worth knowing.
@@ -157,8 +200,7 @@ func (e *env) load(file string) (*config.Config, error) {
 	if err == nil {
 		return cfg, nil
 	}
-	var problems config.Problems
-	if errors.As(err, &problems) {
+	if _, ok := errors.AsType[config.Problems](err); ok {
 		return nil, err
 	}
 	return nil, usageError{err}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tidemark/internal/config"
+	"tidemark/internal/inspect"
+	"tidemark/internal/status"
+)
+
+func newGroups(e *env) *cobra.Command {
+	var o readOptions
+	cmd := &cobra.Command{
+		Use:   "groups FILE [GROUP...]",
+		Short: "Show every group's positions with their verdicts: source, lag, target, exact or why not",
+		Long: `Show the positions of all groups, or of those named: the committed offset on the source, its lag, the offset on the
+target at which the group would resume, what the group has committed on the target now, and the verdict: exact, or why not.
+
+The target is read (the verdicts topic), so it does not matter whether a run is going on. The source is asked for what
+groups have committed now, and which groups are left out by which rule; where it does not answer, lags come from the
+ledger, with their age.` + exitCodesCheck,
+		Args: atLeast("FILE", "GROUP"),
+		RunE: func(_ *cobra.Command, args []string) error { return runGroups(e, args[0], args[1:], o) },
+	}
+	o.add(cmd, "exit 3 if a position is not exact (positions that are left out on purpose do not count)")
+	return cmd
+}
+
+func runGroups(e *env, file string, names []string, o readOptions) error {
+	cfg, err := e.load(file)
+	if err != nil {
+		return err
+	}
+	flow, err := oneToRead(cfg, o.flow)
+	if err != nil {
+		return err
+	}
+	var s status.Groups
+	err = e.ask(cfg, flow, o, func(ctx context.Context, r *inspect.Reader) (err error) {
+		s, err = r.Groups(ctx, names)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.print(s, o.json); err != nil {
+		return err
+	}
+	e.remarks(s.Header)
+	if err := unknown(cfg, s, names); err != nil {
+		return err
+	}
+	return e.verdict(o, s.Complete(), s.Findings())
+}
+
+// unknown is the error about named groups that there is nothing to say about.
+func unknown(cfg *config.Config, s status.Groups, names []string) error {
+	var out []string
+	for _, name := range names {
+		i := slices.IndexFunc(s.Groups, func(g status.Group) bool { return g.Group == name })
+		left := slices.ContainsFunc(s.Excluded, func(x status.Excluded) bool { return x.Group == name })
+		if left || i >= 0 && len(s.Groups[i].Positions) > 0 {
+			continue
+		}
+		switch alias := strings.TrimSuffix(name, "-"); {
+		case alias != name && cfg.Clusters[alias].Alias != "":
+			_, err := config.ParseFlow(name)
+			out = append(out, fmt.Sprintf("there is no group %q; if it was to be a flow: %v", name, err))
+		case !s.Source.Reached:
+			out = append(out, fmt.Sprintf("the verdicts topic has no position of group %q, and the source cannot be asked why", name))
+		case i >= 0 && s.Groups[i].SourceState != "":
+			out = append(out, fmt.Sprintf("group %q is on the source and has committed nothing there", name))
+		default:
+			out = append(out, fmt.Sprintf("neither the verdicts topic nor the source knows group %q", name))
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s", strings.Join(out, "\n"))
+}

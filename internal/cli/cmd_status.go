@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tidemark/internal/config"
+	"tidemark/internal/inspect"
+	"tidemark/internal/status"
+)
+
+// flows is what `status` prints.
+type flows struct {
+	Flows []status.Flow `json:"flows"`
+}
+
+// Text is the flows, one after the other.
+func (f flows) Text() string {
+	parts := make([]string, len(f.Flows))
+	for i, flow := range f.Flows {
+		parts[i] = flow.Text()
+	}
+	return strings.Join(parts, "\n")
+}
+
+func newStatus(e *env) *cobra.Command {
+	var o readOptions
+	cmd := &cobra.Command{
+		Use:   "status FILE",
+		Short: "Show flows, lanes and every partition: mirrored to, lag, running or stopped and why",
+		Long: `Show every enabled flow of FILE, or the one named by --flow: who owns which lane, and for each partition how far it
+is mirrored, its lag, and whether it runs or why not.
+
+The target is read (the ledger topic), so it does not matter whether a run is going on. The source is asked for its
+log ends; where it does not answer, they come from the ledger, with their age.` + exitCodesCheck,
+		Args: exactly("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error { return runStatus(e, args[0], o) },
+	}
+	o.add(cmd, "exit 3 if a partition is stopped, damaged or not begun, a lane has no owner, or a part of an offset map is missing")
+	cmd.Flag("flow").Usage = "show only this flow, A:B"
+	return cmd
+}
+
+func runStatus(e *env, file string, o readOptions) error {
+	cfg, err := e.load(file)
+	if err != nil {
+		return err
+	}
+	chosen, err := pickToRead(cfg, o.flow)
+	if err != nil {
+		return err
+	}
+	out := flows{Flows: []status.Flow{}}
+	var failed []error
+	for _, f := range chosen {
+		err := e.ask(cfg, f, o, func(ctx context.Context, r *inspect.Reader) error {
+			s, err := r.Flow(ctx)
+			if err == nil {
+				out.Flows = append(out.Flows, s)
+			}
+			return err
+		})
+		if errors.Is(err, errStopped) {
+			return err
+		}
+		failed = append(failed, err)
+	}
+	err = errors.Join(failed...)
+	if err != nil && len(out.Flows) == 0 {
+		return err
+	}
+	if perr := e.print(out, o.json); perr != nil {
+		return perr
+	}
+	complete := true
+	var findings []string
+	for _, s := range out.Flows {
+		e.remarks(s.Header)
+		complete = complete && s.Complete()
+		findings = append(findings, s.Findings()...)
+	}
+	if err != nil {
+		return err
+	}
+	return e.verdict(o, complete, findings)
+}
+
+// pickToRead is every enabled flow, or the named one even if it is switched off.
+func pickToRead(cfg *config.Config, name string) ([]config.Flow, error) {
+	if name == "" {
+		return pick(cfg, name)
+	}
+	f, err := oneToRead(cfg, name)
+	return []config.Flow{f}, err
+}

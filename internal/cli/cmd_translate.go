@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"tidemark/internal/inspect"
+	"tidemark/internal/status"
+)
+
+type translateOptions struct {
+	readOptions
+	query inspect.Query
+}
+
+func newTranslate(e *env) *cobra.Command {
+	var o translateOptions
+	cmd := &cobra.Command{
+		Use:   "translate FILE GROUP | FILE --topic T --partition P --offset N [--reverse]",
+		Short: "Translate a group's positions, or one offset, to the target",
+		Long: `With GROUP: print where the group would resume on the target, as MirrorMaker's RemoteClusterUtils.translateOffsets
+does: target topic, partition, offset, metadata. Partitions without a place on the target are named on standard error.
+
+With --topic, --partition and --offset: ask the partition's offset map directly. Offsets are the next record to read.
+--reverse translates an offset of the target to the source.
+
+Only the target is read.` + exitCodesCheck,
+		Args: o.validate,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return runTranslate(e, args[0], args[1], o)
+			}
+			return runLookup(e, args[0], o)
+		},
+	}
+	o.add(cmd, "exit 3 if a position is not exact (positions that are left out on purpose do not count)")
+	cmd.Flags().StringVar(&o.query.Topic, "topic", "", "source topic (with --reverse its name on the target will do)")
+	cmd.Flags().Int32Var(&o.query.Partition, "partition", 0, "partition of --topic")
+	cmd.Flags().Int64Var(&o.query.Offset, "offset", 0, "offset to translate: the next record to read")
+	cmd.Flags().BoolVar(&o.query.Reverse, "reverse", false, "from the target to the source")
+	return cmd
+}
+
+// validate says which of the two forms is meant.
+func (o *translateOptions) validate(cmd *cobra.Command, args []string) error {
+	given := 0
+	for _, name := range []string{"topic", "partition", "offset"} {
+		if cmd.Flags().Changed(name) {
+			given++
+		}
+	}
+	switch {
+	case len(args) == 1 && given == 3:
+		if o.query.Topic == "" || o.query.Partition < 0 || o.query.Offset < 0 {
+			return usagef("translate: --topic must not be empty, --partition and --offset not negative")
+		}
+		return nil
+	case len(args) == 2 && given == 0 && !o.query.Reverse:
+		return nil
+	case len(args) == 2 && given > 0:
+		return usagef("translate takes GROUP or --topic, --partition and --offset, not both; see tidemark translate --help")
+	case len(args) == 1 && given > 0:
+		return usagef("translate needs all of --topic, --partition and --offset; see tidemark translate --help")
+	case o.query.Reverse:
+		return usagef("translate --reverse needs --topic, --partition and --offset; a group's positions go from source to target only")
+	}
+	return count(cmd, args, "FILE and GROUP, or FILE with --topic, --partition and --offset")
+}
+
+func runTranslate(e *env, file, group string, o translateOptions) error {
+	cfg, err := e.load(file)
+	if err != nil {
+		return err
+	}
+	flow, err := oneToRead(cfg, o.flow)
+	if err != nil {
+		return err
+	}
+	var t status.Translation
+	err = e.ask(cfg, flow, o.readOptions, func(ctx context.Context, r *inspect.Reader) (err error) {
+		t, err = r.Translate(ctx, group)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(t.Offsets)+len(t.Without) > 0 || o.json {
+		if err := e.print(t, o.json); err != nil {
+			return err
+		}
+	}
+	e.remarks(t.Header)
+	for _, p := range t.Without {
+		e.say("%s-%d has no place on the target: %s", p.Topic, p.Partition, p.Sentence)
+	}
+	for _, d := range t.Damage {
+		e.say("a record of %s-%d is damaged (offset %d): %s", d.Topic, d.Partition, d.Offset, d.Error)
+	}
+	if len(t.Offsets) == 0 {
+		return fmt.Errorf("group %q has no position on the target; `tidemark groups %s %s` says why", group, file, group)
+	}
+	return e.verdict(o.readOptions, t.Complete(), t.Findings())
+}
+
+func runLookup(e *env, file string, o translateOptions) error {
+	cfg, err := e.load(file)
+	if err != nil {
+		return err
+	}
+	flow, err := oneToRead(cfg, o.flow)
+	if err != nil {
+		return err
+	}
+	var l status.Lookup
+	err = e.ask(cfg, flow, o.readOptions, func(ctx context.Context, r *inspect.Reader) (err error) {
+		l, err = r.Lookup(ctx, o.query)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.print(l, o.json); err != nil {
+		return err
+	}
+	e.remarks(l.Header)
+	if l.Answer() == status.Unknown && !o.check {
+		return fmt.Errorf("offset %d of %s-%d has no place on the other side", o.query.Offset, o.query.Topic, o.query.Partition)
+	}
+	return e.verdict(o.readOptions, true, l.Findings())
+}

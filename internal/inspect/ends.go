@@ -1,0 +1,145 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tidemark/internal/config"
+	"tidemark/internal/kafka"
+	"tidemark/internal/status"
+)
+
+// ends completes rows with the ends of the logs on both sides, and with what they tell.
+func (r *Reader) ends(ctx context.Context, h *status.Header, rows []*row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	if err := r.targetEnds(ctx, rows); err != nil {
+		return err
+	}
+	if h.Source.Reached {
+		tps := make([]kafka.TP, len(rows))
+		for i, w := range rows {
+			tps[i] = w.source
+		}
+		if live := r.sourceEnds(ctx, h, tps); h.Source.Reached {
+			for _, w := range rows {
+				w.fresh(live, h, r.flow.Isolation == config.ReadCommitted)
+			}
+		}
+	}
+	for _, w := range rows {
+		if w.SourceEnd != status.Unknown && w.MirroredTo != status.Unknown {
+			w.Lag = max(0, w.SourceEnd-w.MirroredTo)
+		}
+	}
+	return nil
+}
+
+// live is what the source says about its partitions.
+type live struct {
+	end, stable map[kafka.TP]int64
+	failed      map[kafka.TP]error
+}
+
+// sourceEnds asks the source for high watermarks and last stable offsets. That it did not answer is in the header.
+func (r *Reader) sourceEnds(ctx context.Context, h *status.Header, tps []kafka.TP) live {
+	var out live
+	err := r.askSource(ctx, func(ctx context.Context) (err error) {
+		// The last stable offset is asked for first: in the other order a transaction that began in between would
+		// look like one that ended below the high watermark.
+		if out.stable, _, err = r.source.ListOffsets(ctx, tps, kafka.Latest, true); err != nil {
+			return err
+		}
+		out.end, out.failed, err = r.source.ListOffsets(ctx, tps, kafka.Latest, false)
+		return err
+	})
+	r.sourceAnswered(h, err)
+	return out
+}
+
+// fresh takes the source's own word about its end.
+func (w *row) fresh(l live, h *status.Header, committed bool) {
+	end, ok := l.end[w.source]
+	if !ok {
+		if err := l.failed[w.source]; err != nil && w.State != status.Stopped {
+			w.remark("the source does not tell its end: " + err.Error())
+		}
+		return
+	}
+	w.SourceEnd, w.SourceAt, w.SourceLive = end, h.At, true
+	if end < w.MirroredTo {
+		w.remark(fmt.Sprintf("the source's log ends at %d, below what was mirrored", end))
+	}
+	if stable, ok := l.stable[w.source]; ok && committed && stable < end {
+		w.Open = min(end-stable, max(0, end-w.MirroredTo))
+	}
+}
+
+// targetEnds completes rows with the target's log ends, and says why a partition is not begun or cannot go on, as far
+// as the target shows it.
+func (r *Reader) targetEnds(ctx context.Context, rows []*row) error {
+	tps := make([]kafka.TP, len(rows))
+	names := map[string]bool{}
+	for i, w := range rows {
+		tps[i] = w.remote
+		names[w.remote.Topic] = true
+	}
+	var list []string
+	for name := range names {
+		list = append(list, name)
+	}
+	described, err := r.target.DescribeTopics(ctx, list...)
+	if err != nil {
+		return err
+	}
+	topics := map[string]kafka.Topic{}
+	var there []kafka.TP
+	for _, t := range described {
+		topics[t.Name] = t
+	}
+	for _, tp := range tps {
+		if t := topics[tp.Topic]; t.Err == nil && tp.Partition < t.Partitions {
+			there = append(there, tp)
+		}
+	}
+	start, noStart, err := r.target.ListOffsets(ctx, there, kafka.Earliest, false)
+	if err != nil {
+		return err
+	}
+	end, noEnd, err := r.target.ListOffsets(ctx, there, kafka.Latest, false)
+	if err != nil {
+		return err
+	}
+	for _, w := range rows {
+		t := topics[w.remote.Topic]
+		failed := errors.Join(noStart[w.remote], noEnd[w.remote])
+		switch {
+		case errors.Is(t.Err, kafka.ErrNoTopic):
+			w.remark(fmt.Sprintf("remote topic %s does not exist on the target", w.remote.Topic))
+		case t.Err != nil:
+			w.remark(t.Err.Error())
+		case w.remote.Partition >= t.Partitions:
+			w.remark(fmt.Sprintf("remote topic %s has only %d partitions", w.remote.Topic, t.Partitions))
+		case failed != nil:
+			w.remark(failed.Error())
+		default:
+			w.TargetStart, w.TargetEnd = start[w.remote], end[w.remote]
+			w.compare(t)
+		}
+	}
+	return nil
+}
+
+// compare says what the ledger and the target's log do not agree on.
+func (w *row) compare(t kafka.Topic) {
+	switch {
+	case another(t.ID, w.targetID):
+		w.remark("the remote topic was created anew")
+	case w.State == status.New && w.TargetEnd > w.TargetStart:
+		w.remark(fmt.Sprintf("remote topic %s holds %d offsets that Tidemark did not write", w.remote.Topic, w.TargetEnd-w.TargetStart))
+	case w.State == status.New:
+		w.remark("no worker has begun with it yet")
+	}
+}

@@ -1,0 +1,202 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"tidemark/internal/kafka"
+	"tidemark/internal/ledger"
+	"tidemark/internal/status"
+)
+
+// Flow gives the state of the flow: ledger, lanes, every partition. A ledger that does not exist is no error here.
+func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
+	ctx, cancel, err := r.begin(ctx)
+	if err != nil {
+		return status.Flow{}, err
+	}
+	defer cancel()
+	out := status.Flow{Header: r.header(), Lanes: []status.Lane{}, Partitions: []status.Partition{}}
+	out.Ledger = status.Ledger{Topic: r.ledger, Cluster: r.flow.Target}
+	n, err := r.lanes(ctx, r.ledger)
+	if never := (*ErrNeverRun)(nil); errors.As(err, &never) {
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	out.Ledger.Exists, out.Ledger.Lanes = true, n
+	var contents map[int32]*ledger.Contents
+	var owners map[int32]string
+	var ownersErr error
+	var src sourceTopics
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		contents, out.Trouble, err = r.readLedger(gctx, all(n), nil)
+		return err
+	})
+	g.Go(func() error {
+		owners, ownersErr = r.owners(gctx)
+		return nil
+	})
+	g.Go(func() error {
+		src = r.sourceTopics(gctx)
+		return nil
+	})
+	if err := g.Wait(); err != nil {
+		return out, err
+	}
+	out.Source = src.answer.Source
+	out.NotMirrored = src.leftOut
+	if ownersErr != nil {
+		out.Notes = append(out.Notes, "who owns the lanes now is not known: "+ownersErr.Error())
+	}
+	if c := contents[0]; c != nil {
+		if c.Meta != nil {
+			out.Ledger.SourceCluster, out.Ledger.TargetCluster = c.Meta.SourceCluster, c.Meta.TargetCluster
+		}
+		r.layout(&out.Header, c, n)
+	}
+	out.Lanes = laneRows(contents, n, owners)
+	out.Damage = r.damaged(contents)
+	rows := r.partitionRows(contents, n, out.Lanes, src)
+	if err := r.ends(ctx, &out.Header, rows); err != nil {
+		return out, err
+	}
+	for _, row := range rows {
+		out.Partitions = append(out.Partitions, row.Partition)
+	}
+	return out, nil
+}
+
+// sourceTopics is what the source has, and what the flow takes of it.
+type sourceTopics struct {
+	answer   status.Header // its Source is what counts
+	topics   map[string]kafka.Topic
+	mirrored map[string]bool
+	leftOut  []status.Unmirror
+}
+
+func (r *Reader) sourceTopics(ctx context.Context) sourceTopics {
+	out := sourceTopics{topics: map[string]kafka.Topic{}, mirrored: map[string]bool{}}
+	if !r.openSource(ctx, &out.answer) {
+		return out
+	}
+	var listed []kafka.Topic
+	err := r.askSource(ctx, func(ctx context.Context) (err error) {
+		listed, err = r.source.DescribeTopics(ctx)
+		return err
+	})
+	if !r.sourceAnswered(&out.answer, err) {
+		return out
+	}
+	for _, t := range listed {
+		out.topics[t.Name] = t
+		choice := r.topics.Select(t.Name)
+		if choice.Mirrored {
+			out.mirrored[t.Name] = true
+			continue
+		}
+		out.leftOut = append(out.leftOut, status.Unmirror{Topic: t.Name, Rule: string(choice.Rule), Why: choice.Detail})
+	}
+	return out
+}
+
+// row is a partition's row with what is needed to complete it.
+type row struct {
+	status.Partition
+	source, remote     kafka.TP
+	sourceID, targetID [16]byte // the topics that the ledger speaks about; zero where it says nothing
+}
+
+// partitionRows makes the rows of all partitions that the ledger knows about or the flow selects.
+func (r *Reader) partitionRows(contents map[int32]*ledger.Contents, lanes int32, owned []status.Lane, src sourceTopics) []*row {
+	seen := map[ledger.Partition]bool{}
+	var rows []*row
+	for n, c := range contents {
+		for p, h := range c.Heads {
+			seen[p] = true
+			rows = append(rows, r.headRow(c, n, p, h, owned[n], src))
+		}
+		for p := range c.Damaged {
+			if d, bad := c.HeadDamaged(p); bad && !seen[p] {
+				seen[p] = true
+				w := r.emptyRow(p, n, status.Damaged)
+				w.Reason = fmt.Sprintf("the ledger's record of this partition is damaged (offset %d of %s-%d): %v", d.Offset, r.ledger, n, d.Err)
+				rows = append(rows, w)
+			}
+		}
+	}
+	for name := range src.mirrored {
+		for i := range src.topics[name].Partitions {
+			p := ledger.Partition{Topic: name, Partition: i}
+			if !seen[p] {
+				w := r.emptyRow(p, ledger.LaneOf(name, i, lanes), status.New)
+				w.sourceID = src.topics[name].ID
+				rows = append(rows, w)
+			}
+		}
+	}
+	slices.SortFunc(rows, func(a, b *row) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition.Partition, b.Partition.Partition))
+	})
+	return rows
+}
+
+func (r *Reader) emptyRow(p ledger.Partition, lane int32, state status.State) *row {
+	w := &row{Partition: status.Partition{
+		Topic: p.Topic, Partition: p.Partition, RemoteTopic: r.policy.RemoteTopic(r.flow.Source, p.Topic), Lane: lane, State: state,
+		MirroredTo: status.Unknown, SourceEnd: status.Unknown, Lag: status.Unknown, TargetStart: status.Unknown, TargetEnd: status.Unknown, Runs: status.Unknown,
+	}}
+	w.source = kafka.TP{Topic: p.Topic, Partition: p.Partition}
+	w.remote = kafka.TP{Topic: w.RemoteTopic, Partition: p.Partition}
+	return w
+}
+
+// headRow is what a head says.
+func (r *Reader) headRow(c *ledger.Contents, lane int32, p ledger.Partition, h ledger.Head, owner status.Lane, src sourceTopics) *row {
+	w := r.emptyRow(p, lane, status.Running)
+	w.RemoteTopic, w.remote.Topic = h.RemoteTopic, h.RemoteTopic
+	w.AsOf, w.SourceEnd, w.SourceAt = h.At.UTC(), h.SourceEnd, h.At.UTC()
+	switch {
+	case h.State == ledger.Stopped:
+		w.State, w.Reason = status.Stopped, h.Reason
+	case owner.State == status.LaneFree:
+		w.State = status.Idle
+	}
+	m, err := c.Map(p)
+	if err != nil {
+		w.State, w.Reason = status.Damaged, err.Error()
+		return w
+	}
+	w.MirroredTo, w.Runs, w.Missing = int64(m.Through()), runs(m), len(m.Missing())
+	w.sourceID, w.targetID = m.Origin().SourceTopicID, m.Origin().TargetTopicID
+	t, known := src.topics[p.Topic]
+	switch {
+	case !src.answer.Source.Reached:
+	case !known:
+		w.remark("the topic is not on the source any more, or DESCRIBE on it is missing")
+	case !src.mirrored[p.Topic]:
+		w.remark("not mirrored any more: " + r.topics.Select(p.Topic).Detail)
+	case another(t.ID, w.sourceID):
+		w.remark("the source topic was created anew")
+	}
+	return w
+}
+
+func another(a, b [16]byte) bool {
+	var zero [16]byte
+	return a != b && a != zero && b != zero
+}
+
+func (w *row) remark(text string) {
+	if w.Reason != "" {
+		w.Reason += "; "
+	}
+	w.Reason += text
+}

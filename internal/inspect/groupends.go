@@ -1,0 +1,75 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"tidemark/internal/kafka"
+	"tidemark/internal/ledger"
+	"tidemark/internal/status"
+)
+
+// sourceEnds completes positions with the source's log ends: from the source, or where it does not answer from the
+// ledger, whose heads are newer than the rows of groups that do not move.
+func (b *gathered) sourceEnds(ctx context.Context, h *status.Header) error {
+	tps := b.partitions()
+	if len(tps) == 0 {
+		return nil
+	}
+	if h.Source.Reached {
+		if l := b.reader.sourceEnds(ctx, h, tps); h.Source.Reached {
+			b.each(func(tp kafka.TP, p *status.Position) {
+				if end, ok := l.end[tp]; ok {
+					p.SourceEnd, p.SourceAt, p.SourceLive = end, b.at, true
+				}
+			})
+			return nil
+		}
+	}
+	return b.ledgerEnds(ctx, h, tps)
+}
+
+func (b *gathered) ledgerEnds(ctx context.Context, h *status.Header, tps []kafka.TP) error {
+	n, err := b.reader.lanes(ctx, b.reader.ledger)
+	if never := (*ErrNeverRun)(nil); errors.As(err, &never) {
+		h.Notes = append(h.Notes, err.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var lanes []int32
+	for _, tp := range tps {
+		lanes = append(lanes, ledger.LaneOf(tp.Topic, tp.Partition, n))
+	}
+	slices.Sort(lanes)
+	contents, trouble, err := b.reader.readLedger(ctx, slices.Compact(lanes), nil)
+	if err != nil {
+		return err
+	}
+	h.Trouble = append(h.Trouble, trouble...)
+	b.each(func(tp kafka.TP, p *status.Position) {
+		head, ok := contents[ledger.LaneOf(tp.Topic, tp.Partition, n)].Heads[ledger.Partition{Topic: tp.Topic, Partition: tp.Partition}]
+		if ok && head.SourceEnd >= 0 && head.At.After(p.SourceAt) {
+			p.SourceEnd, p.SourceAt = head.SourceEnd, head.At.UTC()
+		}
+	})
+	return nil
+}
+
+// partitions are the source partitions that groups have positions on.
+func (b *gathered) partitions() []kafka.TP {
+	var tps []kafka.TP
+	b.each(func(tp kafka.TP, _ *status.Position) { tps = append(tps, tp) })
+	slices.SortFunc(tps, kafka.TP.Compare)
+	return slices.Compact(tps)
+}
+
+func (b *gathered) each(do func(kafka.TP, *status.Position)) {
+	for _, positions := range b.groups {
+		for tp, p := range positions {
+			do(tp, p)
+		}
+	}
+}

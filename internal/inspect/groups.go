@@ -1,0 +1,285 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"tidemark/internal/kafka"
+	"tidemark/internal/ledger"
+	"tidemark/internal/status"
+	"tidemark/internal/translate"
+	"tidemark/internal/verdicts"
+)
+
+// rows is what the verdicts topic says: the newest row of each position.
+type rows struct {
+	by      map[verdicts.Key]verdicts.Row
+	damage  []status.Damage
+	trouble []status.Trouble
+}
+
+// readRows reads the verdicts of the named groups, or of all.
+func (r *Reader) readRows(ctx context.Context, groups []string) (rows, error) {
+	n, err := r.lanes(ctx, r.rows)
+	if err != nil {
+		return rows{}, err
+	}
+	if n == 0 {
+		return rows{}, fmt.Errorf("topic %s on cluster %s has no partitions", r.rows, r.flow.Target)
+	}
+	partitions := all(n)
+	if len(groups) > 0 {
+		partitions = nil
+		for _, g := range groups {
+			partitions = append(partitions, ledger.GroupLane(g, n))
+		}
+		slices.Sort(partitions)
+		partitions = slices.Compact(partitions)
+	}
+	out := rows{by: map[verdicts.Key]verdicts.Row{}}
+	bad := map[string]status.Damage{}
+	var mu sync.Mutex
+	out.trouble, err = r.readAll(ctx, r.target, r.rows, partitions, func(p int32) func(record) error {
+		return func(rec record) error {
+			mu.Lock()
+			defer mu.Unlock()
+			out.take(p, rec, groups, bad, r.rows)
+			return nil
+		}
+	})
+	out.damage = slices.SortedFunc(maps.Values(bad), func(a, b status.Damage) int {
+		return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset))
+	})
+	return out, err
+}
+
+// take applies one record. A later record of a key heals the damage of an earlier one.
+func (w *rows) take(partition int32, rec record, groups []string, bad map[string]status.Damage, topic string) {
+	text := plain(rec.key)
+	damage := func(err error) {
+		bad[text] = status.Damage{Topic: topic, Partition: partition, Offset: rec.offset, Key: text, Error: err.Error()}
+	}
+	key, err := verdicts.ParseKey(rec.key)
+	if err != nil {
+		damage(err)
+		return
+	}
+	if len(groups) > 0 && !slices.Contains(groups, key.Group) {
+		return
+	}
+	delete(bad, text)
+	delete(w.by, key)
+	if rec.value == nil {
+		return
+	}
+	row, err := verdicts.ParseRow(rec.value)
+	if err != nil {
+		damage(err)
+		return
+	}
+	w.by[key] = row
+}
+
+// Groups gives every position of the named groups, or of all, with its verdict. A group that neither the verdicts nor
+// the source know has an entry without positions if it was named.
+func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, error) {
+	ctx, cancel, err := r.begin(ctx)
+	if err != nil {
+		return status.Groups{}, err
+	}
+	defer cancel()
+	out := status.Groups{Header: r.header(), Groups: []status.Group{}}
+	found, err := r.readRows(ctx, names)
+	if err != nil {
+		return out, err
+	}
+	out.Trouble, out.Damage = found.trouble, found.damage
+	b := &gathered{reader: r, at: out.At, groups: map[string]map[kafka.TP]*status.Position{}}
+	for _, name := range names {
+		b.group(name)
+	}
+	for key, row := range found.by {
+		b.add(key, row)
+	}
+	states := r.sourceGroups(ctx, &out, b, names)
+	on, err := r.onTarget(ctx, &out.Header, b)
+	if err != nil {
+		return out, err
+	}
+	if err := b.sourceEnds(ctx, &out.Header); err != nil {
+		return out, err
+	}
+	out.Groups = b.list(states, on)
+	return out, nil
+}
+
+// gathered is the positions while they are put together.
+type gathered struct {
+	reader *Reader
+	at     time.Time
+	groups map[string]map[kafka.TP]*status.Position
+}
+
+func (b *gathered) group(name string) map[kafka.TP]*status.Position {
+	if b.groups[name] == nil {
+		b.groups[name] = map[kafka.TP]*status.Position{}
+	}
+	return b.groups[name]
+}
+
+func (b *gathered) add(key verdicts.Key, row verdicts.Row) {
+	p := position(key.Topic, key.Partition, row.Committed, row.Verdict)
+	p.RemoteTopic, p.Metadata, p.AsOf = row.RemoteTopic, row.Metadata, row.At.UTC()
+	if row.SourceEnd >= 0 {
+		p.SourceEnd, p.SourceAt = row.SourceEnd, row.At.UTC()
+	}
+	b.group(key.Group)[kafka.TP{Topic: key.Topic, Partition: key.Partition}] = p
+}
+
+func position(topic string, partition int32, committed int64, v translate.Verdict) *status.Position {
+	p := &status.Position{
+		Topic: topic, Partition: partition, Committed: committed, Now: status.Unknown, SourceEnd: status.Unknown, Lag: status.Unknown,
+		Target: status.Unknown, OnTarget: status.Unknown, Exact: v.IsExact(), Verdict: v, Sentence: v.String(),
+	}
+	if v.HasPosition() {
+		p.Target = int64(v.Target)
+	}
+	return p
+}
+
+// sourceGroups adds what the source says now: positions that have no verdict yet, and groups that are left out.
+func (r *Reader) sourceGroups(ctx context.Context, out *status.Groups, b *gathered, names []string) map[string]kafka.Group {
+	h := &out.Header
+	if !r.openSource(ctx, h) {
+		return nil
+	}
+	states := map[string]kafka.Group{}
+	var positions map[string]map[kafka.TP]kafka.Committed
+	var failed map[string]error
+	var ask []string
+	err := r.askSource(ctx, func(ctx context.Context) error {
+		listed, err := r.source.Groups(ctx)
+		if partial := (*kafka.ErrBrokers)(nil); errors.As(err, &partial) {
+			h.Notes = append(h.Notes, partial.Error())
+		} else if err != nil {
+			return err
+		}
+		for _, g := range listed {
+			if len(names) > 0 && !slices.Contains(names, g.ID) {
+				continue
+			}
+			states[g.ID] = g
+			if why := r.excluded(g); why != "" {
+				out.Excluded = append(out.Excluded, status.Excluded{Group: g.ID, Why: why})
+				continue
+			}
+			ask = append(ask, g.ID)
+		}
+		if len(ask) == 0 {
+			return nil
+		}
+		positions, failed, err = r.source.FetchPositions(ctx, ask, false)
+		return err
+	})
+	if !r.sourceAnswered(h, err) {
+		return nil
+	}
+	for _, g := range ask {
+		if err := failed[g]; err != nil {
+			h.Notes = append(h.Notes, fmt.Sprintf("positions of group %q on the source: %v", g, err))
+		}
+		for tp, c := range positions[g] {
+			b.now(g, tp, c)
+		}
+	}
+	return states
+}
+
+// excluded says why a group's positions are not carried; "" where they are. A run decides by the same rules.
+func (r *Reader) excluded(g kafka.Group) string {
+	switch {
+	case g.Type == "share":
+		return "share groups have no positions to carry"
+	case g.ProtocolType != "" && g.ProtocolType != "consumer":
+		return "protocol type " + g.ProtocolType + " keeps no consumer positions"
+	}
+	if ok, rule := r.groups.Match(g.ID); !ok {
+		return rule
+	}
+	return ""
+}
+
+// now notes what a group has committed on the source at this moment.
+func (b *gathered) now(group string, tp kafka.TP, c kafka.Committed) {
+	positions := b.group(group)
+	p := positions[tp]
+	if p == nil {
+		v := translate.Verdict{Kind: translate.Pending, Target: translate.NoPosition, Reason: "no lane has written a verdict about this position"}
+		if choice := b.reader.topics.Select(tp.Topic); !choice.Mirrored {
+			v.Kind, v.Reason = translate.TopicFiltered, choice.Detail
+		}
+		p = position(tp.Topic, tp.Partition, c.Offset, v)
+		p.Metadata = c.Metadata
+		positions[tp] = p
+	}
+	p.Now = c.Offset
+}
+
+// target is what the target knows about groups.
+type target struct {
+	states    map[string]kafka.Group
+	positions map[string]map[kafka.TP]kafka.Committed
+}
+
+// onTarget asks the target for the groups' states and commits. What it does not tell is a note: the verdicts stand.
+func (r *Reader) onTarget(ctx context.Context, h *status.Header, b *gathered) (target, error) {
+	out := target{states: map[string]kafka.Group{}}
+	if len(b.groups) == 0 {
+		return out, nil
+	}
+	listed, err := r.target.Groups(ctx)
+	if err != nil {
+		h.Notes = append(h.Notes, "states of groups on the target: "+err.Error())
+	}
+	for _, g := range listed {
+		out.states[g.ID] = g
+	}
+	var failed map[string]error
+	out.positions, failed, err = r.target.FetchPositions(ctx, slices.Sorted(maps.Keys(b.groups)), false)
+	if err != nil {
+		h.Notes = append(h.Notes, "positions on the target: "+err.Error())
+		return out, ctx.Err()
+	}
+	for _, g := range slices.Sorted(maps.Keys(failed)) {
+		h.Notes = append(h.Notes, fmt.Sprintf("positions of group %q on the target: %v", g, failed[g]))
+	}
+	return out, nil
+}
+
+// list is the groups in order.
+func (b *gathered) list(states map[string]kafka.Group, on target) []status.Group {
+	out := []status.Group{}
+	for _, id := range slices.Sorted(maps.Keys(b.groups)) {
+		g := status.Group{Group: id, SourceState: states[id].State, TargetState: on.states[id].State, Positions: []status.Position{}}
+		for tp, p := range b.groups[id] {
+			if c, ok := on.positions[id][kafka.TP{Topic: p.RemoteTopic, Partition: tp.Partition}]; ok && p.RemoteTopic != "" {
+				p.OnTarget = c.Offset
+			}
+			if p.SourceEnd != status.Unknown && p.Committed >= 0 {
+				p.Lag = max(0, p.SourceEnd-p.Committed)
+			}
+			g.Positions = append(g.Positions, *p)
+		}
+		slices.SortFunc(g.Positions, func(a, b status.Position) int {
+			return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+		})
+		out = append(out, g)
+	}
+	return out
+}

@@ -1,0 +1,228 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"tidemark/internal/config"
+	"tidemark/internal/kafka"
+	"tidemark/internal/ledger"
+	"tidemark/internal/status"
+	"tidemark/internal/wire"
+	"tidemark/mm2"
+)
+
+// Defaults of Options.
+const (
+	DefaultTimeout        = time.Minute
+	DefaultConnectTimeout = 10 * time.Second
+	DefaultSourceTimeout  = 5 * time.Second
+)
+
+// Options bound and observe a Reader. The zero value is usable.
+type Options struct {
+	Timeout time.Duration // of each call; 0 is DefaultTimeout
+	// ConnectTimeout bounds the first answer of the target: dial, TLS, authentication. Brokers that hang up on a wrong
+	// password would otherwise be asked again for as long as the clients below retry. 0 is DefaultConnectTimeout.
+	ConnectTimeout time.Duration
+	SourceTimeout  time.Duration                   // of each question to the source; 0 is DefaultSourceTimeout
+	Log            *slog.Logger                    // what the clients below have to say; nil is nothing
+	Progress       func(what string, done, of int) // told as partitions are read, never at the same time twice; may be nil
+}
+
+// ErrNeverRun says that a topic is missing that `tidemark run` creates.
+type ErrNeverRun struct {
+	Flow, Topic, Cluster string
+	Off                  string // the switch that is off in the file, so that no run would create it; empty otherwise
+}
+
+func (e *ErrNeverRun) Error() string {
+	text := fmt.Sprintf("no `tidemark run` has created %s on cluster %s for flow %s yet", e.Topic, e.Cluster, e.Flow)
+	if e.Off != "" {
+		return text + ", and none will: " + e.Off + " is off in the file"
+	}
+	return text + ": start one, or check that the file means the right cluster"
+}
+
+// Reader reads the traces of one flow. Its calls must not overlap.
+type Reader struct {
+	cfg     *config.Config
+	flow    config.Flow
+	opts    Options
+	target  *side
+	policy  mm2.Policy
+	topics  mm2.Selection
+	groups  *mm2.Filter
+	source  *side // nil until it was reached
+	ledger  string
+	rows    string
+	talking sync.Mutex // one Progress call at a time
+}
+
+// side is one cluster and the ways to read it.
+type side struct {
+	*kafka.Client
+	net *wire.Net
+}
+
+func openSide(c config.Cluster, log *slog.Logger) (*side, error) {
+	kc, err := c.Kafka()
+	if err != nil {
+		return nil, err
+	}
+	cl, err := kafka.Open(kc, log)
+	if err != nil {
+		return nil, err
+	}
+	return &side{Client: cl, net: wire.New(kc, kafka.NewMetadata(cl), log)}, nil
+}
+
+func (s *side) close() {
+	s.net.Close()
+	s.Client.Close()
+}
+
+// Open prepares to read a flow of cfg. Nothing is connected yet; the errors are about files that the configuration
+// names (PEM files, passwords) and patterns.
+func Open(cfg *config.Config, flow config.Flow, opts Options) (*Reader, error) {
+	opts.Timeout = cmp.Or(opts.Timeout, DefaultTimeout)
+	opts.ConnectTimeout = cmp.Or(opts.ConnectTimeout, DefaultConnectTimeout)
+	opts.SourceTimeout = cmp.Or(opts.SourceTimeout, DefaultSourceTimeout)
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
+	topics, err := mm2.NewKeyedFilter("topics", flow.Topics, flow.TopicsExclude)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := mm2.NewKeyedFilter("groups", flow.Groups, flow.GroupsExclude)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{cfg: cfg, flow: flow, opts: opts, policy: policy(cfg, flow), groups: groups, ledger: ledger.TopicName(flow.Source), rows: ledger.VerdictsName(flow.Source)}
+	r.topics = mm2.Selection{Policy: r.policy, Source: flow.Source, Target: flow.Target, Topics: topics, Heartbeats: flow.ReplicateHeartbeats}
+	if r.target, err = openSide(cfg.Clusters[flow.Target], opts.Log); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Close ends the connections.
+func (r *Reader) Close() {
+	r.target.close()
+	if r.source != nil {
+		r.source.close()
+	}
+}
+
+// policy is the replication policy that a run of the flow uses.
+func policy(cfg *config.Config, flow config.Flow) mm2.Policy {
+	d := mm2.DefaultPolicy{Separator: flow.Separator, DotInternal: !flow.InternalSeparator, Aliases: slices.Sorted(maps.Keys(cfg.Clusters))}
+	if flow.Policy == config.PolicyIdentity {
+		return mm2.IdentityPolicy{Source: flow.Source, Separator: d.Separator, DotInternal: d.DotInternal, Aliases: d.Aliases}
+	}
+	return d
+}
+
+func (r *Reader) header() status.Header {
+	return status.Header{Flow: r.flow.Name().String(), At: time.Now().UTC().Truncate(time.Millisecond)}
+}
+
+// begin bounds a call and makes sure that the target can be reached and lets us in.
+func (r *Reader) begin(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
+	if err := reach(ctx, r.target.Cluster()); err != nil {
+		cancel()
+		return nil, nil, fmt.Errorf("%w; is clusters.%s.bootstrap in %s right, and do its brokers run?", err, r.flow.Target, r.cfg.File)
+	}
+	first, done := context.WithTimeout(ctx, r.opts.ConnectTimeout)
+	defer done()
+	if _, err := r.target.ClusterID(first); err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	return ctx, cancel, nil
+}
+
+// reach dials the bootstrap servers, all at once; one that answers is enough. The clients below would go on trying for
+// half a minute where nothing listens, which is right for a mirror and wrong for somebody who waits for an answer.
+func reach(ctx context.Context, c kafka.Cluster) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan error, len(c.Bootstrap))
+	for _, addr := range c.Bootstrap {
+		go func() {
+			conn, err := c.DialTLS(ctx, addr)
+			if err == nil {
+				_ = conn.Close() // nothing was written to it
+			}
+			answers <- err
+		}()
+	}
+	var first error
+	for range c.Bootstrap {
+		err := <-answers
+		if err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// openSource makes sure that the source can be asked, and says so in the header. It answers false where it cannot.
+func (r *Reader) openSource(ctx context.Context, h *status.Header) bool {
+	h.Source.Asked = true
+	err := r.askSource(ctx, func(ctx context.Context) error {
+		if r.source == nil {
+			s, err := openSide(r.cfg.Clusters[r.flow.Source], r.opts.Log)
+			if err != nil {
+				return err
+			}
+			r.source = s
+		}
+		if err := reach(ctx, r.source.Cluster()); err != nil {
+			return err
+		}
+		id, err := r.source.ClusterID(ctx)
+		h.Source.ClusterID = id
+		return err
+	})
+	return r.sourceAnswered(h, err)
+}
+
+// askSource bounds one question to the source.
+func (r *Reader) askSource(ctx context.Context, ask func(context.Context) error) error {
+	sctx, cancel := context.WithTimeout(ctx, r.opts.SourceTimeout)
+	defer cancel()
+	err := ask(sctx)
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no answer after %v: %w", r.opts.SourceTimeout, err)
+	}
+	return err
+}
+
+// sourceAnswered notes in the header how a question to the source went.
+func (r *Reader) sourceAnswered(h *status.Header, err error) bool {
+	h.Source.Reached = err == nil
+	if err != nil {
+		h.Source.Error = err.Error()
+	}
+	return err == nil
+}
+
+func (r *Reader) progress(what string, done, of int) {
+	if r.opts.Progress == nil {
+		return
+	}
+	r.talking.Lock()
+	defer r.talking.Unlock()
+	r.opts.Progress(what, done, of)
+}

@@ -1,0 +1,185 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"tidemark/internal/config"
+	"tidemark/internal/kafka"
+	"tidemark/internal/ledger"
+	"tidemark/internal/status"
+	"tidemark/internal/translate"
+	"tidemark/offsetmap"
+)
+
+// Translate gives a group's positions on the target as RemoteClusterUtils.translateOffsets does, from the verdicts
+// topic. The source is not asked.
+func (r *Reader) Translate(ctx context.Context, group string) (status.Translation, error) {
+	ctx, cancel, err := r.begin(ctx)
+	if err != nil {
+		return status.Translation{}, err
+	}
+	defer cancel()
+	out := status.Translation{Header: r.header(), Group: group, Offsets: []status.Offset{}}
+	found, err := r.readRows(ctx, []string{group})
+	if err != nil {
+		return out, err
+	}
+	out.Trouble, out.Damage = found.trouble, found.damage
+	for key, row := range found.by {
+		v := row.Verdict
+		if row.Committed < 0 || !v.HasPosition() {
+			p := position(key.Topic, key.Partition, row.Committed, v)
+			p.RemoteTopic, p.Metadata, p.AsOf = row.RemoteTopic, row.Metadata, row.At.UTC()
+			out.Without = append(out.Without, *p)
+			continue
+		}
+		out.Offsets = append(out.Offsets, status.Offset{
+			Topic: row.RemoteTopic, Partition: key.Partition, Offset: int64(v.Target), Metadata: row.Metadata, Exact: v.IsExact(), Sentence: v.String(),
+		})
+	}
+	slices.SortFunc(out.Offsets, func(a, b status.Offset) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
+	slices.SortFunc(out.Without, func(a, b status.Position) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
+	return out, nil
+}
+
+// Query is a question to one offset map.
+type Query struct {
+	Topic     string // on the source; with Reverse its name on the target does as well
+	Partition int32
+	Offset    int64 // the next record to read
+	Reverse   bool  // from the target to the source
+}
+
+// ErrNoMap says that the ledger has no offset map of a partition.
+type ErrNoMap struct {
+	Partition kafka.TP
+	Flow      string
+	Why       string
+}
+
+func (e *ErrNoMap) Error() string {
+	return fmt.Sprintf("flow %s has no offset map of %s: %s", e.Flow, e.Partition, e.Why)
+}
+
+// Lookup asks the offset map of one partition.
+func (r *Reader) Lookup(ctx context.Context, q Query) (status.Lookup, error) {
+	ctx, cancel, err := r.begin(ctx)
+	if err != nil {
+		return status.Lookup{}, err
+	}
+	defer cancel()
+	out := status.Lookup{Header: r.header(), Partition: q.Partition, Reverse: q.Reverse, SourceAt: status.Unknown, TargetAt: status.Unknown}
+	n, err := r.lanes(ctx, r.ledger)
+	if err != nil {
+		return out, err
+	}
+	c, key, err := r.mapFor(ctx, &out.Header, q, n)
+	if err != nil {
+		return out, err
+	}
+	m, err := c.Map(key)
+	if err != nil {
+		return out, err
+	}
+	h := c.Heads[key]
+	out.Topic, out.RemoteTopic, out.MirroredTo, out.AsOf = key.Topic, h.RemoteTopic, int64(m.Through()), h.At.UTC()
+	if h.State == ledger.Stopped {
+		out.Notes = append(out.Notes, "the partition is stopped: "+h.Reason)
+	}
+	if q.Reverse {
+		at, kind := m.Source(offsetmap.TargetOffset(q.Offset))
+		out.TargetAt, out.SourceAt = q.Offset, int64(at)
+		out.Sentence, out.Exact = backwards(kind, int64(at))
+		return out, nil
+	}
+	in, err := r.input(ctx, kafka.TP{Topic: h.RemoteTopic, Partition: key.Partition}, &out.Header)
+	if err != nil {
+		return out, err
+	}
+	in.Committed, in.Map = offsetmap.SourceOffset(q.Offset), m
+	v := translate.Judge(in)
+	out.SourceAt, out.Verdict, out.Sentence, out.Exact = q.Offset, &v, v.String(), v.IsExact()
+	if v.HasPosition() {
+		out.TargetAt = int64(v.Target)
+	}
+	return out, nil
+}
+
+// mapFor finds the lane's contents that have the partition, and under which name of the topic.
+func (r *Reader) mapFor(ctx context.Context, h *status.Header, q Query, lanes int32) (*ledger.Contents, ledger.Partition, error) {
+	names := []string{q.Topic}
+	if q.Reverse {
+		if alias, ok := r.policy.TopicSource(q.Topic); ok && alias == r.flow.Source {
+			if name, ok := r.policy.UpstreamTopic(q.Topic); ok {
+				names = []string{name, q.Topic}
+			}
+		}
+	}
+	asked := kafka.TP{Topic: q.Topic, Partition: q.Partition}
+	for _, name := range names {
+		key := ledger.Partition{Topic: name, Partition: q.Partition}
+		lane := ledger.LaneOf(name, q.Partition, lanes)
+		contents, trouble, err := r.readLedger(ctx, []int32{lane}, nil)
+		if err != nil {
+			return nil, key, err
+		}
+		if len(trouble) > 0 {
+			return nil, key, fmt.Errorf("%s", trouble[0])
+		}
+		c := contents[lane]
+		if d, bad := c.HeadDamaged(key); bad {
+			return nil, key, &ErrNoMap{Partition: asked, Flow: h.Flow, Why: fmt.Sprintf("its record at offset %d of %s-%d is damaged: %v", d.Offset, r.ledger, lane, d.Err)}
+		}
+		if _, ok := c.Heads[key]; ok {
+			return c, key, nil
+		}
+	}
+	return nil, ledger.Partition{}, &ErrNoMap{Partition: asked, Flow: h.Flow, Why: "the ledger does not know the partition; `tidemark status` lists those it knows"}
+}
+
+// input is what the target says about its log; the rest of a question is not known.
+func (r *Reader) input(ctx context.Context, remote kafka.TP, h *status.Header) (translate.Input, error) {
+	in := translate.Input{
+		BeganAtLogStart: true, // as lanes do
+		Earliest:        r.flow.UnmirroredPositions == config.UnmirroredEarliest,
+		SourceStart:     translate.Unknown, LastStable: translate.Unknown, TargetStart: translate.Unknown, TargetEnd: translate.Unknown,
+	}
+	ends, failed, err := r.target.extents(ctx, []kafka.TP{remote})
+	if err != nil {
+		return in, err
+	}
+	if e, ok := ends[remote]; ok {
+		in.TargetStart, in.TargetEnd = offsetmap.TargetOffset(e.from), offsetmap.TargetOffset(e.to)
+	} else {
+		h.Notes = append(h.Notes, fmt.Sprintf("the remote partition's log is not known: %v", failed[remote]))
+	}
+	return in, nil
+}
+
+// backwards is the answer of the other direction in words.
+func backwards(kind offsetmap.Kind, at int64) (sentence string, exact bool) {
+	switch kind {
+	case offsetmap.Exact:
+		return fmt.Sprintf("exact at source offset %d", at), true
+	case offsetmap.AtEnd:
+		return fmt.Sprintf("exact at source offset %d, the end of what is mirrored", at), true
+	case offsetmap.BeforeStart:
+		return fmt.Sprintf("exact at source offset %d, the first mirrored record", at), true
+	case offsetmap.BeyondMirrored:
+		return fmt.Sprintf("beyond what the ledger knows of the target; mirrored records end at source offset %d", at), false
+	case offsetmap.NotMirrored:
+		return fmt.Sprintf("below the place where mirroring began, which is source offset %d", at), false
+	case offsetmap.Trimmed:
+		return fmt.Sprintf("the offset map was trimmed there; it begins at source offset %d", at), false
+	case offsetmap.Bounded:
+		return fmt.Sprintf("a part of the offset map is missing; not later than the right place is source offset %d", at), false
+	}
+	return fmt.Sprintf("the offset map answered %q", kind), false
+}

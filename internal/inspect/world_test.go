@@ -1,0 +1,124 @@
+package inspect
+
+import (
+	"fmt"
+	"net"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tidemark/internal/config"
+	"tidemark/internal/ledger"
+	"tidemark/internal/status"
+	"tidemark/internal/testcluster"
+	"tidemark/internal/verdicts"
+	"tidemark/offsetmap"
+)
+
+const lanes = 4
+
+// world is a flow A->B between two embedded clusters, with hand-made records of ours on the target.
+type world struct {
+	t              *testing.T
+	source, target *testcluster.Fake
+	from           string // the source's address in the file; another one makes it unreachable
+	extra          string // more keys of the flow
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t}
+	w.source, w.target = testcluster.NewPair(t)
+	w.from = w.source.Bootstrap()[0]
+	w.topic(w.source, "orders", 2)
+	w.topic(w.target, ledger.TopicName("A"), lanes)
+	w.topic(w.target, ledger.VerdictsName("A"), lanes)
+	return w
+}
+
+func (w *world) topic(c *testcluster.Fake, name string, partitions int32) {
+	w.t.Helper()
+	if err := testcluster.CreateTopic(w.t.Context(), c.ClientOpts(), name, partitions, nil); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) produce(c *testcluster.Fake, recs ...*kgo.Record) {
+	w.t.Helper()
+	cl := c.Client(w.t, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics())
+	if err := cl.ProduceSync(w.t.Context(), recs...).FirstErr(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// head writes a head with a map of n records from offset 0 on.
+func (w *world) head(h ledger.Head, n int64, o offsetmap.Origin) {
+	w.t.Helper()
+	m := offsetmap.New(o)
+	if err := m.Append(offsetmap.Run{Count: n}); err != nil {
+		w.t.Fatal(err)
+	}
+	h.Map = m.AppendTail(nil)
+	if h.RemoteTopic == "" {
+		h.RemoteTopic = "A." + h.Topic
+	}
+	key := ledger.Key{Kind: ledger.KindHead, Topic: h.Topic, Partition: h.Partition}
+	w.produce(w.target, &kgo.Record{Topic: ledger.TopicName("A"), Partition: ledger.LaneOf(h.Topic, h.Partition, lanes), Key: []byte(key.String()), Value: h.Encode()})
+}
+
+func (w *world) row(group string, r verdicts.Row) {
+	w.t.Helper()
+	value, err := r.EncodeRow()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	key := verdicts.Key{Group: group, Topic: "orders"}.EncodeKey()
+	w.produce(w.target, &kgo.Record{Topic: ledger.VerdictsName("A"), Partition: ledger.GroupLane(group, lanes), Key: key, Value: value})
+}
+
+func (w *world) reader(o Options) *Reader {
+	w.t.Helper()
+	text := fmt.Sprintf("clusters:\n  A: {bootstrap: %q}\n  B: {bootstrap: %q}\nflows:\n  - {from: A, to: B, lanes: 4%s}\n", w.from, w.target.Bootstrap()[0], w.extra)
+	cfg, err := config.Parse("flow.yaml", []byte(text))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r, err := Open(cfg, cfg.Flows[0], o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(r.Close)
+	return r
+}
+
+func (w *world) flow() status.Flow {
+	w.t.Helper()
+	got, err := w.reader(Options{}).Flow(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return got
+}
+
+func (w *world) partition(f status.Flow, topic string, n int32) status.Partition {
+	w.t.Helper()
+	for _, p := range f.Partitions {
+		if p.Topic == topic && p.Partition == n {
+			return p
+		}
+	}
+	w.t.Fatalf("no row of %s-%d in %+v", topic, n, f.Partitions)
+	return status.Partition{}
+}
+
+// deaf is an address that takes connections and never answers: a firewall, a hung broker.
+func deaf(t *testing.T) string {
+	t.Helper()
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().String()
+}

@@ -1,0 +1,116 @@
+package status
+
+import "time"
+
+// State is how it stands with a partition.
+type State string
+
+// The states of a partition. Their names are part of the JSON contract.
+const (
+	Running State = "running" // its lane has an owner, and the owner's last word is that it mirrors it
+	Idle    State = "idle"    // as Running, but no worker owns the lane now
+	Stopped State = "stopped" // by its owner, for the reason given
+	Damaged State = "damaged" // the ledger's newest record about it cannot be used
+	New     State = "new"     // the flow selects it, and the ledger knows nothing about it
+)
+
+// LaneState is whether a worker owns a lane now.
+type LaneState string
+
+// The states of a lane.
+const (
+	LaneOwned   LaneState = "owned"
+	LaneFree    LaneState = "free"
+	LaneUnknown LaneState = "unknown" // the lane group could not be described
+)
+
+// Flow is everything about one flow.
+type Flow struct {
+	Header
+	Ledger      Ledger      `json:"ledger"`
+	Lanes       []Lane      `json:"lanes"`                  // by number
+	Partitions  []Partition `json:"partitions"`             // by topic and number
+	NotMirrored []Unmirror  `json:"not_mirrored,omitempty"` // topics of the source that the flow leaves out; needs the source
+	Damage      []Damage    `json:"damage,omitempty"`       // records of the ledger that cannot be used
+}
+
+// Ledger is the ledger topic.
+type Ledger struct {
+	Topic         string `json:"topic"`
+	Cluster       string `json:"cluster"` // alias of the target
+	Exists        bool   `json:"exists"`  // false: no run has created it for this flow yet
+	Lanes         int32  `json:"lanes"`   // its partitions
+	SourceCluster string `json:"source_cluster_id,omitempty"`
+	TargetCluster string `json:"target_cluster_id,omitempty"`
+}
+
+// Lane is one lane: who owns it now, and who claimed it last.
+type Lane struct {
+	Lane       int32     `json:"lane"`
+	State      LaneState `json:"state"`
+	Worker     string    `json:"worker,omitempty"`    // the group member that has it now: client id, host, instance id
+	Partitions int       `json:"partitions"`          // source partitions that the ledger knows about
+	Owner      string    `json:"owner,omitempty"`     // who wrote the last claim
+	ClaimedAt  time.Time `json:"claimed_at,omitzero"` // when that was: at the take-over, or at the release
+	Released   bool      `json:"released"`            // the last owner ended with everything acknowledged
+	ProducerID int64     `json:"producer_id"`
+	Epoch      int16     `json:"epoch"`
+}
+
+// Partition is one source partition. Numbers from the ledger are as of AsOf; while mirroring, a head follows the data
+// by about a second.
+type Partition struct {
+	Topic       string    `json:"topic"`
+	Partition   int32     `json:"partition"`
+	RemoteTopic string    `json:"remote_topic"`
+	Lane        int32     `json:"lane"`
+	State       State     `json:"state"`
+	Reason      string    `json:"reason,omitempty"`
+	MirroredTo  int64     `json:"mirrored_to"`            // source offset below which everything is accounted for
+	SourceEnd   int64     `json:"source_end"`             // the source's high watermark
+	SourceAt    time.Time `json:"source_end_at,omitzero"` // when that was seen
+	SourceLive  bool      `json:"source_end_live"`        // the source itself said it, for this snapshot
+	Lag         int64     `json:"lag"`                    // source_end - mirrored_to
+	Open        int64     `json:"behind_transaction"`     // how much of the lag is behind an open transaction
+	TargetStart int64     `json:"target_start"`
+	TargetEnd   int64     `json:"target_end"` // log end of the remote partition
+	Runs        int64     `json:"runs"`       // of the offset map
+	Missing     int       `json:"missing_blocks"`
+	AsOf        time.Time `json:"as_of,omitzero"` // when the head was written
+}
+
+// Unmirror is a topic that the flow does not mirror.
+type Unmirror struct {
+	Topic string `json:"topic"`
+	Rule  string `json:"rule"`
+	Why   string `json:"why"`
+}
+
+// Findings are the reasons why the flow does not do all that its file says, for scripts that ask with --check: one
+// clause each, empty when all is well.
+func (f Flow) Findings() []string {
+	if !f.Ledger.Exists {
+		return []string{f.Flow + ": no run has created " + f.Ledger.Topic + " yet"}
+	}
+	var out []string
+	for _, l := range f.Lanes {
+		if l.State == LaneFree {
+			out = append(out, f.Flow+": "+laneName(l.Lane)+" has no owner")
+		}
+	}
+	for _, p := range f.Partitions {
+		switch {
+		case p.State == Stopped, p.State == Damaged, p.State == New:
+			out = append(out, f.Flow+": "+partitionName(p.Topic, p.Partition)+" is "+string(p.State))
+		case p.Missing > 0:
+			out = append(out, f.Flow+": a part of the offset map of "+partitionName(p.Topic, p.Partition)+" is missing")
+		}
+	}
+	for _, d := range f.Damage {
+		out = append(out, f.Flow+": damaged record "+d.Key+" in "+partitionName(d.Topic, d.Partition))
+	}
+	for _, t := range f.Trouble {
+		out = append(out, f.Flow+": "+t.String())
+	}
+	return out
+}

@@ -1,0 +1,91 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Text is every position, then what is to be said about groups.
+func (g Groups) Text() string {
+	var b strings.Builder
+	t := newGrid("GROUP", "TOPIC", ">PARTITION", ">SOURCE", ">LAG", ">TARGET", ">ON TARGET", "VERDICT")
+	rows := 0
+	for _, group := range g.Groups {
+		for _, p := range group.Positions {
+			rows++
+			t.row(Printable(group.Group), Printable(p.Topic), strconv.Itoa(int(p.Partition)), number(p.Committed), g.lag(p), number(p.Target), number(p.OnTarget), p.verdict())
+		}
+	}
+	if rows == 0 {
+		b.WriteString("no positions\n")
+	} else {
+		b.WriteString(t.String())
+	}
+	if more := g.remarks(); more != "" {
+		b.WriteString("\n" + more)
+	}
+	b.WriteString(damageText(g.Damage))
+	return b.String()
+}
+
+// lag says how old it is where the source did not say it.
+func (g Groups) lag(p Position) string {
+	if p.Lag == Unknown || p.SourceLive || p.SourceAt.IsZero() {
+		return number(p.Lag)
+	}
+	return fmt.Sprintf("%d (%s ago)", p.Lag, age(p.SourceAt, g.At))
+}
+
+func (p Position) verdict() string {
+	if p.Stale() {
+		return Printable(p.Sentence) + fmt.Sprintf("; since then the group committed %s on the source", number(p.Now))
+	}
+	return Printable(p.Sentence)
+}
+
+// remarks are the groups that are alive on the target, whose own commits count there, and those that are left out.
+func (g Groups) remarks() string {
+	var b strings.Builder
+	for _, group := range g.Groups {
+		if group.TargetState != "" && group.TargetState != "Empty" {
+			fmt.Fprintf(&b, "%s is %s on the target: its own commits count there\n", Printable(group.Group), Printable(group.TargetState))
+		}
+	}
+	names := map[string][]string{}
+	var whys []string
+	for _, x := range g.Excluded {
+		if names[x.Why] == nil {
+			whys = append(whys, x.Why)
+		}
+		names[x.Why] = append(names[x.Why], Printable(x.Group))
+	}
+	slices.Sort(whys)
+	for _, why := range whys {
+		fmt.Fprintf(&b, "left out: %s: %s\n", Printable(why), listed(names[why]))
+	}
+	return b.String()
+}
+
+// Text is the group's positions on the target.
+func (t Translation) Text() string {
+	g := newGrid("TOPIC", ">PARTITION", ">OFFSET", "METADATA")
+	for _, o := range t.Offsets {
+		g.row(Printable(o.Topic), strconv.Itoa(int(o.Partition)), number(o.Offset), orDash(o.Metadata))
+	}
+	return g.String()
+}
+
+// Text is both sides of the answer.
+func (l Lookup) Text() string {
+	source, target := partitionName(l.Topic, l.Partition), partitionName(l.RemoteTopic, l.Partition)
+	asked, answer := fmt.Sprintf("%s offset %d", source, l.SourceAt), fmt.Sprintf("%s offset %d", target, l.TargetAt)
+	if l.Reverse {
+		asked, answer = answer, asked
+	}
+	if l.Answer() == Unknown {
+		return fmt.Sprintf("%s has no place in %s: %s\n", asked, target, Printable(l.Sentence))
+	}
+	return fmt.Sprintf("%s is %s: %s\n", asked, answer, Printable(l.Sentence))
+}

@@ -1,0 +1,236 @@
+package status
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tidemark/internal/translate"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/*.txt; the changes are to be reviewed")
+
+// now is when all snapshots of the tests were made.
+func now() time.Time { return time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC) }
+
+func ago(d time.Duration) time.Time { return now().Add(-d) }
+
+func header() Header {
+	return Header{Flow: "A->B", At: now(), Source: Source{Asked: true, Reached: true}}
+}
+
+// partition is a row with nothing special about it; change makes it special.
+func partition(topic string, n int32, change func(*Partition)) Partition {
+	p := Partition{
+		Topic: topic, Partition: n, RemoteTopic: "A." + topic, Lane: n % 4, State: Running, MirroredTo: 1000, SourceEnd: 1000, SourceAt: now(),
+		SourceLive: true, Lag: 0, TargetEnd: 1010, Runs: 3, AsOf: ago(time.Second),
+	}
+	change(&p)
+	return p
+}
+
+func flow() Flow {
+	f := Flow{Header: header(), Ledger: Ledger{Topic: "tidemark-ledger.A.internal", Cluster: "B", Exists: true, Lanes: 3}}
+	f.Lanes = []Lane{
+		{Lane: 0, State: LaneOwned, Worker: "tidemark at /10.0.0.7, instance w1", Partitions: 12, Owner: "w1 pid 7", ClaimedAt: ago(time.Hour)},
+		{Lane: 1, State: LaneFree, Owner: "w2 pid 8", ClaimedAt: ago(72 * time.Hour), Released: true},
+		{Lane: 2, State: LaneUnknown},
+	}
+	f.Partitions = []Partition{
+		partition("orders", 0, func(*Partition) {}),
+		partition("orders", 1, func(p *Partition) {
+			p.State, p.Reason, p.Lag, p.MirroredTo = Stopped, "record too large", 123456, 876544
+		}),
+		partition("orders", 2, func(p *Partition) { p.SourceLive, p.SourceAt, p.State = false, ago(5*time.Minute), Idle }),
+		partition("payments", 0, func(p *Partition) { p.Missing, p.Open, p.Lag = 2, 40, 50 }),
+		partition("payments", 1, func(p *Partition) {
+			p.State, p.Reason, p.AsOf = New, "no worker has begun with it yet", time.Time{}
+			p.MirroredTo, p.Lag, p.TargetEnd, p.Runs = Unknown, Unknown, Unknown, Unknown
+		}),
+		partition("x\x1b[2J", 0, func(p *Partition) { p.State, p.Reason = Damaged, "bad \x07 bell" }),
+	}
+	f.NotMirrored = []Unmirror{
+		{Topic: "__consumer_offsets", Rule: "broker-internal", Why: "brokers keep their own state in it"},
+		{Topic: "b.internal", Rule: "excluded", Why: "excluded by topics.exclude pattern"},
+		{Topic: "a.internal", Rule: "excluded", Why: "excluded by topics.exclude pattern"},
+	}
+	f.Damage = []Damage{{Topic: "tidemark-ledger.A.internal", Partition: 2, Offset: 99, Key: "head/0/x", Error: "checksum"}}
+	return f
+}
+
+func groups() Groups {
+	at := func(committed, target, on int64, v translate.Verdict) Position {
+		return Position{
+			Topic: "orders", Committed: committed, Now: committed, SourceEnd: 500, SourceAt: now(), SourceLive: true, Lag: 500 - committed,
+			Target: target, OnTarget: on, Exact: v.IsExact(), Verdict: v, Sentence: v.String(), AsOf: ago(time.Minute),
+		}
+	}
+	none := func(k translate.Kind, reason string) translate.Verdict {
+		return translate.Verdict{Kind: k, Target: translate.NoPosition, Reason: reason}
+	}
+	behind := at(100, 90, 80, translate.Verdict{Kind: translate.Exact, Target: 90})
+	behind.Now = 120
+	old := at(100, 90, Unknown, translate.Verdict{Kind: translate.Ahead, Target: 90, N: 10})
+	old.SourceLive, old.SourceAt, old.Now = false, ago(26*time.Hour), Unknown
+	return Groups{
+		Header: header(),
+		Groups: []Group{
+			{Group: "billing", TargetState: "Empty", Positions: []Position{behind, old}},
+			{Group: "caf\u00e9", TargetState: "Stable", Positions: []Position{at(7, Unknown, Unknown, none(translate.NeverCommitted, ""))}},
+			{Group: "nothing", Positions: []Position{}},
+		},
+		Excluded: []Excluded{{"console-2", "excluded by pattern"}, {"console-1", "excluded by pattern"}},
+	}
+}
+
+// snapshots are one of each kind, by the name of its golden file.
+func snapshots() map[string]interface{ Text() string } {
+	stored := Stored{Offset: 41, Written: ago(3 * time.Hour)}
+	many := Flow{Header: header(), Ledger: Ledger{Exists: true, Topic: "tidemark-ledger.A.internal", Cluster: "B", Lanes: 1}}
+	for i := range 25 {
+		many.NotMirrored = append(many.NotMirrored, Unmirror{Topic: "t" + string(rune('a'+i)), Why: "not selected"})
+	}
+	return map[string]interface{ Text() string }{
+		"flow":     flow(),
+		"neverrun": Flow{Header: header(), Ledger: Ledger{Topic: "tidemark-ledger.A.internal", Cluster: "B"}},
+		"many":     many,
+		"groups":   groups(),
+		"nogroups": Groups{Header: header()},
+		"translation": Translation{Header: header(), Group: "billing", Offsets: []Offset{
+			{Topic: "A.orders", Partition: 0, Offset: 12, Metadata: "m\n1"}, {Topic: "A.orders", Partition: 10, Offset: 123456},
+		}},
+		"lookup":  Lookup{Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: 7, TargetAt: Unknown, Sentence: "up to 3 records never mirrored"},
+		"reverse": Lookup{Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: 7, TargetAt: 9, Reverse: true, Sentence: "exact at source offset 7"},
+		"ledger": LedgerRecords{
+			Header:  header(),
+			Records: []LedgerRecord{{Lane: 0, Offset: 5, Written: ago(time.Minute), Key: "claim", Size: 78, Meaning: "held by w1"}},
+			Maps: []Map{
+				{Topic: "orders", RemoteTopic: "A.orders", MirroredTo: 10, TargetEnd: 11, Runs: 2, List: []Run{{0, 0, 5}, {6, 5, 4}}},
+				{Topic: "orders", Partition: 1, Missing: []uint32{3, 4}, Blocks: 5},
+				{Topic: "orders", Partition: 2, Error: "corrupt offset map"},
+			},
+		},
+		"checkpoints": MM2Records{Header: header(), Kind: KindCheckpoints, Checkpoints: []Checkpoint{{Group: "billing", Topic: "A.orders", Upstream: 5, Downstream: 4, Stored: stored}}},
+		"syncs":       MM2Records{Header: header(), Kind: KindOffsetSyncs, OffsetSyncs: []OffsetSync{{Topic: "orders", Partition: 1, Upstream: 5, Downstream: 4, Stored: stored}}},
+		"heartbeats":  MM2Records{Header: header(), Kind: KindHeartbeats, Heartbeats: []Heartbeat{{Source: "A", Target: "B", Timestamp: ago(time.Second), Stored: stored}}},
+	}
+}
+
+func TestText(t *testing.T) {
+	for name, s := range snapshots() {
+		file := filepath.Join("testdata", name+".txt")
+		got := s.Text()
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		for line := range strings.Lines(got) {
+			if strings.TrimRight(line, " \n") != strings.TrimSuffix(line, "\n") {
+				t.Errorf("%s: blanks at the end of %q", name, line)
+			}
+		}
+		if strings.ContainsAny(got, "\x1b\x07\r") {
+			t.Errorf("%s: a control character reaches the terminal (ST4)", name)
+		}
+	}
+}
+
+// TestJSONKeepsEverything fails when a field is added that a reader of the JSON would lose.
+func TestJSONKeepsEverything(t *testing.T) {
+	for _, want := range []any{flow(), groups()} {
+		data, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch want := want.(type) {
+		case Flow:
+			var got Flow
+			if err := json.Unmarshal(data, &got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		case Groups:
+			var got Groups
+			if err := json.Unmarshal(data, &got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		}
+	}
+}
+
+func TestFindings(t *testing.T) {
+	f := flow()
+	f.Trouble = []Trouble{{"read tidemark-ledger.A.internal-1", "no leader"}}
+	want := []string{
+		"A->B: lane 1 has no owner", "A->B: orders-1 is stopped", "A->B: a part of the offset map of payments-0 is missing",
+		"A->B: payments-1 is new", `A->B: "x\x1b[2J"-0 is damaged`, "A->B: damaged record head/0/x in tidemark-ledger.A.internal-2",
+		"A->B: read tidemark-ledger.A.internal-1: no leader",
+	}
+	if diff := cmp.Diff(want, f.Findings()); diff != "" {
+		t.Errorf("flow (-want +got):\n%s", diff)
+	}
+	if f.Complete() || !flow().Complete() {
+		t.Error("trouble makes a snapshot incomplete, and nothing else does")
+	}
+	// A final no is no finding: the group is left out on purpose, or never had a position.
+	want = []string{"group billing, orders-0: ahead of the mirror by 10, held at offset 90 until it catches up"}
+	if diff := cmp.Diff(want, groups().Findings()); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+	healthy := flow()
+	healthy.Lanes, healthy.Partitions, healthy.Damage = healthy.Lanes[:1], healthy.Partitions[:1], nil
+	if got := healthy.Findings(); len(got) > 0 {
+		t.Errorf("findings of a flow without any: %q", got)
+	}
+}
+
+func TestStale(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		p    Position
+		want bool
+	}{
+		{"as the verdict says", Position{Committed: 5, Now: 5, AsOf: now()}, false},
+		{"moved on", Position{Committed: 5, Now: 6, AsOf: now()}, true},
+		{"moved back", Position{Committed: 5, Now: 0, AsOf: now()}, true},
+		{"source not asked", Position{Committed: 5, Now: Unknown, AsOf: now()}, false},
+		{"no verdict yet", Position{Committed: 5, Now: 6}, false},
+	} {
+		if got := c.p.Stale(); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+func TestAge(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Hour: "0s", 0: "0s", 1999 * time.Millisecond: "1s", 119 * time.Second: "119s", 2 * time.Minute: "2m", 119 * time.Minute: "119m",
+		2 * time.Hour: "2h", 47 * time.Hour: "47h", 48 * time.Hour: "2d", 9000 * time.Hour: "375d",
+	} {
+		if got := age(ago(d), now()); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+	if got := age(time.Time{}, now()); got != "-" {
+		t.Errorf("no time: %s", got)
+	}
+}

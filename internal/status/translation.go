@@ -1,0 +1,77 @@
+package status
+
+import (
+	"time"
+
+	"tidemark/internal/translate"
+)
+
+// Translation is what RemoteClusterUtils.translateOffsets gives for a group: target partitions with offset and metadata.
+type Translation struct {
+	Header
+	Group   string     `json:"group"`
+	Offsets []Offset   `json:"offsets"`           // by topic and partition
+	Without []Position `json:"without,omitempty"` // positions that have no place on the target, each with its verdict
+	Damage  []Damage   `json:"damage,omitempty"`
+}
+
+// Offset is one translated position.
+type Offset struct {
+	Topic     string `json:"topic"` // on the target
+	Partition int32  `json:"partition"`
+	Offset    int64  `json:"offset"` // the next record to read
+	Metadata  string `json:"metadata"`
+	Exact     bool   `json:"exact"`
+	Sentence  string `json:"text"`
+}
+
+// Findings are the positions that are not exact.
+func (t Translation) Findings() []string {
+	var out []string
+	for _, o := range t.Offsets {
+		if !o.Exact {
+			out = append(out, partitionName(o.Topic, o.Partition)+": "+o.Sentence)
+		}
+	}
+	for _, p := range t.Without {
+		if !p.Verdict.Final() {
+			out = append(out, partitionName(p.Topic, p.Partition)+": "+p.Sentence)
+		}
+	}
+	for _, x := range t.Trouble {
+		out = append(out, x.String())
+	}
+	return out
+}
+
+// Lookup is the offset map's answer about one offset.
+type Lookup struct {
+	Header
+	Topic       string             `json:"topic"` // on the source
+	Partition   int32              `json:"partition"`
+	RemoteTopic string             `json:"remote_topic"`
+	Reverse     bool               `json:"reverse"`       // the target's offset was asked, the source's is the answer
+	SourceAt    int64              `json:"source_offset"` // Unknown where that is the answer and there is none
+	TargetAt    int64              `json:"target_offset"`
+	Exact       bool               `json:"exact"`
+	Verdict     *translate.Verdict `json:"verdict,omitempty"` // not with Reverse
+	Sentence    string             `json:"text"`
+	MirroredTo  int64              `json:"mirrored_to"`
+	AsOf        time.Time          `json:"as_of,omitzero"` // when the ledger was written
+}
+
+// Answer is the offset that was asked for; Unknown where there is none.
+func (l Lookup) Answer() int64 {
+	if l.Reverse {
+		return l.SourceAt
+	}
+	return l.TargetAt
+}
+
+// Findings is why the answer is not exact.
+func (l Lookup) Findings() []string {
+	if l.Exact {
+		return nil
+	}
+	return []string{partitionName(l.Topic, l.Partition) + ": " + l.Sentence}
+}
