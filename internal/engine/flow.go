@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -75,7 +76,7 @@ func Run(ctx context.Context, cfg *config.Config, flows []config.Flow, opts Opti
 	g, ctx := errgroup.WithContext(ctx)
 	for _, f := range runs {
 		g.Go(func() error {
-			if err := f.run(ctx, opts); err != nil && ctx.Err() == nil {
+			if err := f.run(ctx, opts); err != nil && (ctx.Err() == nil || errors.Is(err, mirror.ErrUnreleased)) {
 				return fmt.Errorf("flow %s: %w", f.cfg.Name(), err)
 			}
 			return nil
@@ -105,20 +106,47 @@ func open(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options)
 	if f.target, err = client(fc.Target, kafka.LaneVersions()); err != nil {
 		return f, err
 	}
-	if f.emit, err = client(fc.Target, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0)); err != nil {
+	if f.emit, err = client(fc.Target, plainProducer()...); err != nil {
 		return f, err
 	}
-	if f.sourceID, err = f.source.ClusterID(ctx); err != nil {
+	if f.sourceID, err = contact(ctx, f.source); err != nil {
 		return f, err
 	}
-	if f.targetID, err = f.target.ClusterID(ctx); err != nil {
+	if f.targetID, err = contact(ctx, f.target); err != nil {
 		return f, err
 	}
 	if f.sourceID == f.targetID {
 		return f, fmt.Errorf("%w: %s and %s both reach cluster %s; check their bootstrap servers", ErrSameCluster, fc.Source, fc.Target, f.sourceID)
 	}
+	// Brokers leave groups that we may not see out of every list without a word. An error here is no reason to stop: rights
+	// that are needed name themselves where they are.
+	if all, err := f.source.SeesAllGroups(ctx); err == nil && !all {
+		f.log.Info("groups may be hidden from this flow, those on which DESCRIBE is missing: DESCRIBE on the cluster is missing on the source", "cluster", fc.Source)
+	}
 	f.sourceMeta, f.targetMeta = kafka.NewMetadata(f.source), kafka.NewMetadata(f.target)
 	return f, f.prepare(ctx)
+}
+
+// contactWithin bounds the first question to a cluster at start: whoever gave a wrong address wants to know it soon. A
+// cluster that goes away later is waited for as long as it takes.
+const contactWithin = 15 * time.Second
+
+// contact asks a cluster for its id.
+func contact(ctx context.Context, c *kafka.Client) (string, error) {
+	bounded, cancel := context.WithTimeout(ctx, contactWithin)
+	defer cancel()
+	id, err := c.ClusterID(bounded)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("no answer from %s within %v: %w", strings.Join(c.Cluster().Bootstrap, ", "), contactWithin, err)
+	}
+	return id, err
+}
+
+// plainProducer writes to the compacted topics that MirrorMaker 2's readers look at. It is not idempotent: the newest
+// record of a key counts, however often it is there, and an idempotent producer cannot give up a record that may have been
+// written, so that a cluster that is away would keep the process from ending.
+func plainProducer() []kgo.Opt {
+	return []kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0), kgo.DisableIdempotentWrite()}
 }
 
 func (f *flow) close() {
@@ -204,6 +232,9 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	stopWork()
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
+	}
+	if n := f.members.unreleased.Load(); n > 0 {
+		return fmt.Errorf("%d lanes: %w", n, mirror.ErrUnreleased)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -13,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/mirror"
 )
 
 // heartbeatEvery is how often the lease is renewed. kgo sends heartbeats of its own, but its hooks hide the answers and
@@ -28,6 +30,8 @@ type members struct {
 	log    *slog.Logger
 	run    func(ctx, abort context.Context, lane int32) error
 	client *kafka.Client
+
+	unreleased atomic.Int64 // lanes that ended without release
 
 	mu    sync.Mutex
 	lanes map[int32]*ownership
@@ -102,6 +106,10 @@ func (m *members) own(ctx, abort context.Context, n int32) {
 		began := time.Now()
 		err := m.run(ctx, abort, n)
 		if ctx.Err() != nil {
+			if errors.Is(err, mirror.ErrUnreleased) {
+				m.log.Warn("lane", "lane", n, "error", err)
+				m.unreleased.Add(1)
+			}
 			return
 		}
 		if time.Since(began) > time.Minute {

@@ -152,7 +152,7 @@ func (f *flow) syncsPlace() (*kafka.Client, string, error) {
 		return f.emit, f.policy().OffsetSyncsTopic(f.cfg.Source), nil
 	}
 	if f.emitSource == nil {
-		c, err := kafka.Open(f.source.Cluster(), f.log, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		c, err := kafka.Open(f.source.Cluster(), f.log, plainProducer()...)
 		if err != nil {
 			return nil, "", fmt.Errorf("open a producer for offset syncs: %w", err)
 		}

@@ -1,10 +1,16 @@
 package mirror
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"tidemark/internal/ledger"
 )
+
+// ErrUnreleased says that a lane ended without the word "released". Nothing is lost: its next owner fences, and looks at
+// what stands on the target.
+var ErrUnreleased = errors.New("ended without release, the next owner looks at the target's tail")
 
 // drain stops reading and sends nothing that is not on its way already.
 func (l *Lane) drain() {
@@ -29,8 +35,7 @@ func (l *Lane) drain() {
 // that word (time ran out, something stayed in doubt) the next owner fences and looks.
 func (l *Lane) drained(deadline time.Time) (finished bool, err error) {
 	if time.Now().After(deadline) {
-		l.log.Warn("released without the word: something was still in flight; the next owner will look at the target's tail")
-		return true, nil
+		return true, fmt.Errorf("%w: something was still in flight after %v", ErrUnreleased, drainFor)
 	}
 	for _, p := range l.parts {
 		if p.core == nil {
@@ -56,8 +61,11 @@ func (l *Lane) drained(deadline time.Time) (finished bool, err error) {
 		}
 	}
 	// A partition that could not be fenced when the lane was taken over is still the former owner's to write.
-	if l.unclean || len(l.unfenced) > 0 || !l.claimed {
-		return true, nil
+	switch {
+	case !l.claimed:
+		return true, nil // nothing was written in this claim's name
+	case l.unclean || len(l.unfenced) > 0:
+		return true, fmt.Errorf("%w: records of a stopped partition may be on the target without our knowing", ErrUnreleased)
 	}
 	if !l.releasing {
 		l.releasing = true
