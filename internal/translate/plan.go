@@ -27,7 +27,10 @@ type Row struct {
 	Partition Partition              // on the target
 	Committed offsetmap.SourceOffset // on the source, Unknown if there is none
 	Metadata  string                 // of that commit
-	Verdict   Verdict
+	// Live: the verdict is about the source's newest known commit. A verdict about one that the source passed some polls
+	// ago is good for going forward, and no proof that the group went back.
+	Live    bool
+	Verdict Verdict
 	// LogStart is the target's log start, Unknown if the partition is not there.
 	LogStart offsetmap.TargetOffset
 	// Present is nil if the target has no commit.
@@ -160,7 +163,7 @@ func (g Group) commit(r Row) (Commit, bool) {
 // movedBack says whether an operator moved the group back on the source since we
 // last wrote. A lower translation alone is no proof: a damaged map gives one too.
 func (g Group) movedBack(r Row) bool {
-	return g.SourceLive && r.Present.Ours && r.Committed < r.Present.From
+	return g.SourceLive && r.Live && r.Present.Ours && r.Committed < r.Present.From
 }
 
 // refresh writes our own last commit again, to the letter.

@@ -16,14 +16,20 @@ var (
 )
 
 // row is a row whose translation is exact at x, for source position 1000 + x.
+// passed is a row about a commit that is not the source's newest any more.
+func passed(r Row) Row {
+	r.Live = false
+	return r
+}
+
 func row(p Partition, x tgt, present *Present) Row {
-	return Row{Partition: p, Committed: 1000 + src(x), Metadata: "m", Verdict: Verdict{Kind: Exact, Target: x}, Present: present}
+	return Row{Partition: p, Committed: 1000 + src(x), Metadata: "m", Live: true, Verdict: Verdict{Kind: Exact, Target: x}, Present: present}
 }
 
 // no is a row without a position.
 func no(p Partition, v Verdict, present *Present) Row {
 	v.Target = NoPosition
-	return Row{Partition: p, Committed: 1000, Metadata: "m", Verdict: v, Present: present}
+	return Row{Partition: p, Committed: 1000, Metadata: "m", Live: true, Verdict: v, Present: present}
 }
 
 // ours is a commit that we made at x, for source position 1000 + x.
@@ -173,6 +179,7 @@ func TestPlanNeverMovesBack(t *testing.T) {
 		{"ours is ahead, the group did not move back", group(row(p0, 10, back(1010, ours(100)))), nil, state, sentence},
 		{"ours is ahead, for what is not known", group(row(p0, 10, back(Unknown, ours(100)))), nil, state, sentence},
 		{"ours is ahead, the source is gone", group(row(p0, 10, ours(100))).with(remembered), nil, state, sentence},
+		{"ours is ahead of a commit that the source has passed", group(passed(row(p0, 10, ours(100)))), nil, state, sentence},
 		{
 			"ours, and the group moved back", group(row(p0, 10, ours(100))),
 			map[Partition]Commit{p0: commit(10)},
