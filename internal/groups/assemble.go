@@ -5,14 +5,44 @@ import (
 	"time"
 
 	"tidemark/internal/kafka"
-	"tidemark/internal/ledger"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 	"tidemark/offsetmap"
 )
 
-// forget is how many polls in a row a position must be absent from the source before its row is deleted.
-const forget = 3
+const (
+	// hold is how long the last row that counted stands in for one about a newer commit, while that is on its way.
+	// After it the group waits, which is shown.
+	hold = 10 * time.Second
+	// vanished is how long the flow must not know a topic before its positions are leftovers of a deleted one: brokers
+	// keep those of groups whose coordinator was moving at the deletion. A look at the topics comes every few seconds.
+	vanished = 2 * time.Minute
+)
+
+// work is one group in a round.
+type work struct {
+	id    string
+	g     *group
+	rows  []position
+	stale bool // the source's coordinator does not answer, the positions are the last known ones
+}
+
+// position is one position of a group in a round.
+type position struct {
+	translate.Row
+	remote bool // Row.Partition is on the target; otherwise there is none, and the source's stands in
+	fresh  bool // the verdict is about the newest commit that we know
+}
+
+func (p position) tp() kafka.TP {
+	return kafka.TP{Topic: p.Partition.Topic, Partition: p.Partition.Number}
+}
+
+// taken is the last row of a position that counted.
+type taken struct {
+	row verdicts.Row
+	at  time.Time
+}
 
 // due collects the groups that are to be looked at now, each put together from the source's commits and the rows.
 func (o *Owner) due() []*work {
@@ -21,124 +51,119 @@ func (o *Owner) due() []*work {
 	if len(o.past) == 0 {
 		return nil
 	}
-	now, t := o.past[len(o.past)-1], time.Now()
+	now, t := o.past[len(o.past)-1], o.now()
 	var out []*work
 	for id, live := range now.Positions {
-		lane := ledger.GroupLane(id, o.lanes)
-		if !o.owned[lane] || len(live) == 0 {
+		info := now.Groups[id]
+		if !o.owns(id) || len(live)+len(info.Unread) == 0 {
 			continue
 		}
 		g := o.groups[id]
 		if g == nil {
-			g = &group{wrote: map[kafka.TP]translate.Commit{}, missing: map[verdicts.Key]int{}}
+			g = &group{wrote: map[kafka.TP]translate.Commit{}, took: map[kafka.TP]taken{}, emitted: map[kafka.TP]checkpoint{}, since: t}
 			o.groups[id] = g
-			o.dirty[id] = true
-		}
-		if !o.dirty[id] && t.Before(g.lookAt) {
+		} else if !o.dirty[id] && t.Before(g.lookAt) {
 			continue
 		}
 		delete(o.dirty, id)
-		w := &work{id: id, g: g, live: live, stale: !now.Groups[id].StaleSince.IsZero()}
-		w.plan = translate.Group{SourceLive: !w.stale}
-		for tp := range live {
-			w.plan.Rows = append(w.plan.Rows, o.row(id, tp))
+		g.soon = time.Time{}
+		w := &work{id: id, g: g, stale: !info.StaleSince.IsZero()}
+		for tp, c := range live {
+			w.rows = append(w.rows, o.position(id, g, tp, c, t))
+		}
+		for _, tp := range info.Unread {
+			w.rows = append(w.rows, o.unread(tp))
 		}
 		out = append(out, w)
 	}
-	for id, info := range now.Groups {
-		if info.Excluded != "" && o.owned[ledger.GroupLane(id, o.lanes)] {
-			o.say(id, kafka.TP{Partition: verdicts.WholeGroup}, translate.Verdict{Kind: translate.GroupFiltered, Target: translate.NoPosition, Reason: info.Excluded})
-		}
-	}
-	for id := range o.dirty {
-		if !o.owned[ledger.GroupLane(id, o.lanes)] {
-			delete(o.dirty, id)
-		}
-	}
-	o.sweep(now)
+	o.explain(now, t)
+	o.retract(t)
 	return out
 }
 
-// row gives one position of a group its verdict: the lane's, if it speaks about a commit that we saw (GR1), or our own
-// where no lane will ever speak.
-func (o *Owner) row(id string, tp kafka.TP) translate.Row {
+// position gives one position of a group its verdict: the lane's, if it counts (GR1), or our own where no lane will ever
+// speak.
+func (o *Owner) position(id string, g *group, tp kafka.TP, live kafka.Committed, t time.Time) position {
+	p := blank(tp, "no lane has translated this commit yet")
 	fate, known := o.env.Topic(tp.Topic)
-	r := translate.Row{Partition: translate.Partition{Topic: tp.Topic, Number: tp.Partition}, Committed: translate.Unknown, LogStart: translate.Unknown}
-	r.Verdict = translate.Verdict{Kind: translate.Pending, Target: translate.NoPosition, Reason: "no lane has translated this commit yet"}
 	if !known {
-		// Deleting a topic deletes its commits at once, so an unknown topic is one that was created since the last look
-		// at the topics. A final no would let the group's first commit go without it.
-		r.Verdict.Reason = "the topic was not looked at yet"
-		return r
+		// Deleting a topic deletes its commits, so an unknown topic is one that was created since the last look at the
+		// topics. A final no would let the group's first commit go without it.
+		p.Verdict.Reason = "the topic was not looked at yet"
+		since, seen := o.unknown[tp.Topic]
+		if !seen {
+			o.unknown[tp.Topic] = t
+		} else if t.Sub(since) >= vanished {
+			p.Verdict.Kind, p.Verdict.Settled, p.Verdict.Reason = translate.TopicNotMirrored, true, "the source has no such topic any more"
+			o.say(id, tp, p.Verdict, live.Offset, t)
+		}
+		return p
 	}
+	delete(o.unknown, tp.Topic)
 	if !fate.Mirrored {
-		r.Verdict = translate.Verdict{Kind: translate.TopicFiltered, Target: translate.NoPosition, Reason: fate.Why}
-		o.say(id, tp, r.Verdict)
-		return r
+		p.Verdict.Kind, p.Verdict.Reason = translate.TopicFiltered, fate.Why
+		o.say(id, tp, p.Verdict, live.Offset, t)
+		return p
 	}
-	r.Partition.Topic = fate.Remote
-	v, ok := o.rows[verdicts.Key{Group: id, Topic: tp.Topic, Partition: tp.Partition}]
-	if !ok || v.SourceTopic != hexID(fate.SourceID) {
-		return r
+	p.Partition.Topic, p.remote = fate.Remote, true
+	use := func(v verdicts.Row) {
+		p.Committed, p.Metadata, p.Verdict = offsetmap.SourceOffset(v.Committed), v.Metadata, v.Verdict
 	}
+	if v, ok := o.rows[verdicts.Key{Group: id, Topic: tp.Topic, Partition: tp.Partition}]; ok && fate.means(v) {
+		p.fresh = v.Committed == live.Offset && v.Metadata == live.Metadata
+		if p.fresh || o.passed(id, tp, v.Committed) {
+			g.took[tp] = taken{row: v, at: t}
+			use(v)
+			return p
+		}
+	}
+	if last, ok := g.took[tp]; ok && fate.means(last.row) && last.row.Committed <= live.Offset && t.Sub(last.at) < hold {
+		use(last.row)
+	}
+	return p
+}
+
+// unread is a position that the source could not tell and that is not known from before: it holds its group (GR4).
+func (o *Owner) unread(tp kafka.TP) position {
+	p := blank(tp, "the source could not read this position")
+	if fate, known := o.env.Topic(tp.Topic); known && fate.Mirrored {
+		p.Partition.Topic, p.remote = fate.Remote, true
+	}
+	return p
+}
+
+// blank is a position without an answer.
+func blank(tp kafka.TP, why string) position {
+	return position{Row: translate.Row{
+		Partition: translate.Partition{Topic: tp.Topic, Number: tp.Partition}, Committed: translate.Unknown, LogStart: translate.Unknown,
+		Verdict: translate.Verdict{Kind: translate.Pending, Target: translate.NoPosition, Reason: why},
+	}}
+}
+
+// means says whether a row speaks about the topic as it is now, on both sides. A topic that was created anew has other
+// offsets under the old name; another replication policy has the old offsets under another name.
+func (f Fate) means(v verdicts.Row) bool {
+	var zero [16]byte
+	return v.SourceTopic == hexID(f.SourceID) && v.RemoteTopic == f.Remote &&
+		(f.TargetID == zero || v.TargetTopic == hexID(f.TargetID))
+}
+
+// passed says whether our view of the source passed over a commit on its way forward in the last polls. A lane in
+// another process polls at other times: of a group that commits all the time we never see the very offsets it sees. A
+// translation of an older commit is early at most.
+func (o *Owner) passed(id string, tp kafka.TP, committed int64) bool {
+	to := int64(-1)
 	for _, s := range slices.Backward(o.past) {
-		if c, ok := s.Positions[id][tp]; ok && c.Offset == v.Committed && c.Metadata == v.Metadata {
-			r.Committed, r.Metadata, r.Verdict = offsetmap.SourceOffset(v.Committed), v.Metadata, v.Verdict
-			return r
+		c, ok := s.Positions[id][tp]
+		switch {
+		case !ok || to >= 0 && c.Offset > to:
+			return false // before that it was reset
+		case to < 0 && committed > c.Offset:
+			return false // newer than what we know
+		case committed >= c.Offset:
+			return true
 		}
+		to = c.Offset
 	}
-	return r
-}
-
-// say publishes our own row about a position that no lane owns, once.
-func (o *Owner) say(id string, tp kafka.TP, v translate.Verdict) {
-	key := verdicts.Key{Group: id, Topic: tp.Topic, Partition: tp.Partition}
-	committed := int64(translate.Unknown)
-	if c, ok := o.past[len(o.past)-1].Positions[id][tp]; ok {
-		committed = c.Offset
-	}
-	if old, ok := o.rows[key]; ok && old.Verdict == v && old.Committed == committed {
-		return
-	}
-	row := verdicts.Row{Version: verdicts.Version, Committed: committed, CommitAt: -1, ClaimEpoch: -1, SourceEnd: -1, Verdict: v, At: time.Now()}
-	o.rows[key] = row
-	o.env.Publish(ledger.GroupLane(id, o.lanes), key, &row)
-}
-
-// sweep deletes rows of positions that the source no longer holds. Nothing on the target follows (GR3).
-func (o *Owner) sweep(now Snapshot) {
-	for key := range o.rows {
-		g := o.groups[key.Group]
-		if key.Partition == verdicts.WholeGroup && now.Groups[key.Group].Excluded != "" {
-			continue
-		}
-		if _, ok := now.Positions[key.Group][kafka.TP{Topic: key.Topic, Partition: key.Partition}]; ok {
-			if g != nil {
-				delete(g.missing, key)
-			}
-			continue
-		}
-		if g == nil {
-			g = &group{wrote: map[kafka.TP]translate.Commit{}, missing: map[verdicts.Key]int{}}
-			o.groups[key.Group] = g
-		}
-		if info, listed := now.Groups[key.Group]; listed && !info.StaleSince.IsZero() {
-			continue
-		}
-		if g.missing[key]++; g.missing[key] >= forget*memory {
-			delete(g.missing, key)
-			delete(o.rows, key)
-			o.env.Publish(ledger.GroupLane(key.Group, o.lanes), key, nil)
-		}
-	}
-}
-
-// checkpoints hands over every usable position of a group.
-func (o *Owner) checkpoints(w *work) {
-	for _, r := range w.plan.Rows {
-		if r.Committed >= 0 && r.Verdict.HasPosition() {
-			tp := kafka.TP{Topic: r.Partition.Topic, Partition: r.Partition.Number}
-			o.env.Checkpoint(w.id, tp, int64(r.Committed), int64(r.Verdict.Target), r.Metadata)
-		}
-	}
+	return false
 }

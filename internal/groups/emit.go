@@ -12,12 +12,16 @@ import (
 	"tidemark/mm2"
 )
 
-// emitEvery is how long news for MirrorMaker 2's topics are gathered: the newest value of a key is what counts.
-const emitEvery = time.Second
+const (
+	// emitEvery is how long news for MirrorMaker 2's topics are gathered: the newest value of a key is what counts.
+	emitEvery = time.Second
+	// lastWords is how long the last records may take when the flow ends.
+	lastWords = 2 * time.Second
+)
 
 // Emitter writes MirrorMaker 2's records: checkpoints or offset syncs, both in partition 0 of a compacted topic, the
-// newest record of a key wins. Nothing waits for it, and a record that could not be written is written with the next
-// news or at the next try, because what is offered stays until it is acknowledged.
+// newest record of a key wins. Nothing waits for it, and what is offered stays until it is acknowledged or replaced.
+// It does not remember what it wrote: what is news is for those to judge who offer.
 type Emitter struct {
 	client *kafka.Client
 	topic  string
@@ -25,15 +29,14 @@ type Emitter struct {
 
 	mu   sync.Mutex
 	want map[string]mm2.Record // by key bytes
-	sent map[string]string     // key to value, as acknowledged
 }
 
 // NewEmitter writes to partition 0 of topic. The client must have a manual partitioner.
 func NewEmitter(client *kafka.Client, topic string, log *slog.Logger) *Emitter {
-	return &Emitter{client: client, topic: topic, log: log, want: map[string]mm2.Record{}, sent: map[string]string{}}
+	return &Emitter{client: client, topic: topic, log: log, want: map[string]mm2.Record{}}
 }
 
-// Offer takes a record to be written unless its key already has this value.
+// Offer takes a record to be written in place of an older one of its key.
 func (e *Emitter) Offer(r mm2.Record) {
 	key, err := r.AppendKey(nil)
 	if err != nil {
@@ -44,22 +47,10 @@ func (e *Emitter) Offer(r mm2.Record) {
 	e.want[string(key)] = r
 }
 
-// Checkpoint offers a checkpoint under MirrorMaker 2's rule (KIP-545): a lower target offset only where the group's
-// source offset went back too.
-func (e *Emitter) Checkpoint(c mm2.Checkpoint) {
-	key, err := c.AppendKey(nil)
-	if err != nil {
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if old, ok := e.want[string(key)].(mm2.Checkpoint); ok && c.Downstream < old.Downstream && c.Upstream >= old.Upstream {
-		return
-	}
-	e.want[string(key)] = c
-}
+// Checkpoint offers a checkpoint. Owner hands over only those that are news.
+func (e *Emitter) Checkpoint(c mm2.Checkpoint) { e.Offer(c) }
 
-// Run writes what is news, every second until ctx ends, and once more at the end.
+// Run writes what is offered, every second until ctx ends, and once more at the end.
 func (e *Emitter) Run(ctx context.Context) error {
 	failing := false
 	for {
@@ -83,32 +74,58 @@ func (e *Emitter) last(ctx context.Context, more bool) error {
 	if more {
 		return e.flush(ctx)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
 	return e.flush(ctx)
 }
 
+// flush writes what is wanted and waits for the answers, or for ctx: an idempotent producer does not give up a record
+// that it has sent, so its own wait could last as long as the target is away.
 func (e *Emitter) flush(ctx context.Context) error {
 	e.mu.Lock()
 	var recs []*kgo.Record
+	var of []mm2.Record
 	for key, r := range e.want {
 		value, err := r.AppendValue(nil)
-		if err != nil || e.sent[key] == string(value) {
+		if err != nil {
+			delete(e.want, key) // metadata too long for the format
 			continue
 		}
 		recs = append(recs, &kgo.Record{Topic: e.topic, Partition: 0, Key: []byte(key), Value: value})
+		of = append(of, r)
 	}
 	e.mu.Unlock()
 	if len(recs) == 0 {
 		return nil
 	}
-	res := e.client.Kgo().ProduceSync(ctx, recs...)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, r := range res {
-		if r.Err == nil {
-			e.sent[string(r.Record.Key)] = string(r.Record.Value)
+	answers := make(chan error, len(recs))
+	for i, rec := range recs {
+		e.client.Kgo().Produce(ctx, rec, func(rec *kgo.Record, err error) {
+			if err == nil {
+				e.written(string(rec.Key), of[i])
+			}
+			answers <- err
+		})
+	}
+	var first error
+	for range recs {
+		select {
+		case err := <-answers:
+			if first == nil {
+				first = err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
-	return res.FirstErr()
+	return e.client.Denied(e.topic, "WRITE", first)
+}
+
+// written takes an acknowledged record off the list, unless a newer one of its key was offered since.
+func (e *Emitter) written(key string, r mm2.Record) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.want[key] == r {
+		delete(e.want, key)
+	}
 }

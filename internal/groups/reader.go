@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"strings"
 	"time"
 
 	"tidemark/internal/kafka"
@@ -14,15 +16,26 @@ import (
 // Info is what the source says about a group.
 type Info struct {
 	Type, State, Protocol string
-	Excluded              string    // the rule that excludes it; empty when its positions are carried
-	StaleSince            time.Time // zero, or when its coordinator last answered
+	Excluded              string     // the rule that excludes it; empty when its positions are carried
+	Denied                string     // the access right that is missing to read its positions
+	StaleSince            time.Time  // zero, or since when its positions, or some of them, could not be read
+	Unread                []kafka.TP // positions that could not be read and are not known from before
 }
 
 // Snapshot is the source's groups at one time. It is not changed after it was made.
 type Snapshot struct {
-	At        time.Time
-	Groups    map[string]Info
-	Positions map[string]map[kafka.TP]kafka.Committed
+	At         time.Time
+	Groups     map[string]Info
+	Positions  map[string]map[kafka.TP]kafka.Committed
+	Incomplete bool // some brokers did not list their groups: one that is not here may exist
+}
+
+// answers says whether the absence of a group or position from the snapshot means that the source has none.
+func (s Snapshot) answers(group string) bool {
+	if in, listed := s.Groups[group]; listed {
+		return in.StaleSince.IsZero()
+	}
+	return !s.Incomplete
 }
 
 // ByPartition turns positions round, for lanes: excluded groups are left out.
@@ -45,28 +58,33 @@ type Reader struct {
 	filter *mm2.Filter
 	log    *slog.Logger
 	last   Snapshot
-	lastOK map[string]time.Time
+	stale  map[string]time.Time // groups that do not answer, since when
 	said   string
 }
 
 // NewReader makes a Reader of the groups that filter accepts; the others are listed with the rule that excludes them.
 func NewReader(source *kafka.Client, filter *mm2.Filter, log *slog.Logger) *Reader {
-	return &Reader{source: source, filter: filter, log: log, lastOK: map[string]time.Time{}}
+	return &Reader{source: source, filter: filter, log: log, stale: map[string]time.Time{}}
 }
+
+// pollLimit bounds a poll, so that a broker that does not answer does not stop the groups of the others. franz-go would
+// go on asking for its own retry time, half a minute.
+const pollLimit = 3 * time.Second
 
 // Poll reads all groups and their positions. Groups whose coordinator does not answer keep their last positions and are
 // marked stale; the error says that nothing could be read at all.
 func (r *Reader) Poll(ctx context.Context) (Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, pollLimit)
+	defer cancel()
 	listed, err := r.source.Groups(ctx)
-	var partial *kafka.ErrBrokers
-	if err != nil && !errors.As(err, &partial) {
+	partial, incomplete := errors.AsType[*kafka.ErrBrokers](err)
+	if err != nil && !incomplete {
 		return Snapshot{}, err
 	}
-	s := Snapshot{At: time.Now(), Groups: map[string]Info{}, Positions: map[string]map[kafka.TP]kafka.Committed{}}
+	s := Snapshot{At: time.Now(), Groups: map[string]Info{}, Positions: map[string]map[kafka.TP]kafka.Committed{}, Incomplete: incomplete}
 	var ask []string
 	for _, g := range listed {
-		in := Info{Type: g.Type, State: g.State, Protocol: g.ProtocolType}
-		in.Excluded = r.excluded(g)
+		in := Info{Type: g.Type, State: g.State, Protocol: g.ProtocolType, Excluded: r.excluded(g)}
 		s.Groups[g.ID] = in
 		if in.Excluded == "" {
 			ask = append(ask, g.ID)
@@ -77,18 +95,24 @@ func (r *Reader) Poll(ctx context.Context) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	for _, g := range ask {
-		s.Positions[g] = got[g]
 		if failed[g] == nil {
-			r.lastOK[g] = s.At
+			s.Positions[g] = got[g]
 			continue
 		}
-		r.keep(&s, g)
+		r.keep(&s, g, got[g], failed[g])
 	}
-	// A coordinator that did not answer hides its groups from the list; they are still there.
-	for g := range r.last.Groups {
-		if _, ok := s.Groups[g]; !ok && partial != nil {
-			s.Groups[g] = r.last.Groups[g]
-			r.keep(&s, g)
+	if incomplete {
+		// A coordinator that did not answer hides its groups from the list; they are still there.
+		for g, in := range r.last.Groups {
+			if _, ok := s.Groups[g]; !ok {
+				s.Groups[g] = in
+				r.keep(&s, g, nil, partial)
+			}
+		}
+	}
+	for g := range r.stale {
+		if in, ok := s.Groups[g]; !ok || in.StaleSince.IsZero() {
+			delete(r.stale, g)
 		}
 	}
 	r.tell(failed, partial)
@@ -96,23 +120,46 @@ func (r *Reader) Poll(ctx context.Context) (Snapshot, error) {
 	return s, nil
 }
 
-// keep carries a group's last known positions over and marks them stale.
-func (r *Reader) keep(s *Snapshot, g string) {
+// keep marks a group stale and carries over what is known of the positions that could not be read. A position that is
+// not known must not look like one that does not exist: its group would be written without it.
+func (r *Reader) keep(s *Snapshot, g string, got map[kafka.TP]kafka.Committed, failed error) {
 	in := s.Groups[g]
-	in.StaleSince = r.lastOK[g]
-	s.Groups[g] = in
-	if old := r.last.Positions[g]; old != nil && s.Positions[g] == nil {
+	if r.stale[g].IsZero() {
+		r.stale[g] = s.At
+	}
+	in.StaleSince, in.Unread, in.Denied = r.stale[g], nil, ""
+	if denied, ok := errors.AsType[*kafka.ErrDenied](failed); ok {
+		in.Denied = denied.Error()
+	}
+	old := r.last.Positions[g]
+	if some, ok := errors.AsType[*kafka.ErrPartitions](failed); ok {
+		now := map[kafka.TP]kafka.Committed{}
+		maps.Copy(now, got)
+		for tp := range some.Partitions {
+			if c, known := old[tp]; known {
+				now[tp] = c
+			} else {
+				in.Unread = append(in.Unread, tp)
+			}
+		}
+		old = now
+	} else {
+		in.Unread = r.last.Groups[g].Unread
+	}
+	if old != nil {
 		s.Positions[g] = old
 	}
+	s.Groups[g] = in
 }
 
-// excluded says why a group's positions are not carried.
+// excluded says why a group's positions are not carried. Groups of consumers, simple ones that only store offsets, and
+// Streams groups (KIP-1071) have positions.
 func (r *Reader) excluded(g kafka.Group) string {
-	switch {
-	case g.Type == "share":
+	switch protocol := g.ProtocolType; {
+	case strings.EqualFold(g.Type, "share"):
 		return "share groups have no positions to carry"
-	case g.ProtocolType != "" && g.ProtocolType != "consumer":
-		return "protocol type " + g.ProtocolType + " keeps no consumer positions"
+	case protocol != "" && protocol != "consumer" && protocol != "streams":
+		return "protocol type " + protocol + " keeps no consumer positions"
 	}
 	if ok, rule := r.filter.Match(g.ID); !ok {
 		return rule
@@ -138,28 +185,29 @@ func (r *Reader) tell(failed map[string]error, partial *kafka.ErrBrokers) {
 	r.said = said
 }
 
-// Run polls every interval until ctx ends. While the source cannot be read at all it waits longer and longer, up to ten
-// intervals.
+// Run polls every interval until ctx ends, also while the source does not answer: a poll takes its time then, and
+// positions shall move again at once when it is back.
 func (r *Reader) Run(ctx context.Context, interval time.Duration, take func(Snapshot)) error {
-	pause, failing := interval, false
+	failing := false
 	for {
 		s, err := r.Poll(ctx)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // the end was asked for; what the poll says then is no news
+		}
 		switch {
-		case ctx.Err() != nil:
-			return nil
 		case err != nil:
 			if !failing {
-				r.log.Warn("positions cannot be read from the source", "error", err)
+				r.log.Warn("positions cannot be read from the source, trying again", "error", err)
 			}
-			failing, pause = true, min(2*pause, 10*interval)
+			failing = true
 		default:
 			if failing {
 				r.log.Info("positions are read from the source again")
 			}
-			failing, pause = false, interval
+			failing = false
 			take(s)
 		}
-		if !sleep(ctx, pause) {
+		if !sleep(ctx, interval) {
 			return nil
 		}
 	}

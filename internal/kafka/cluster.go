@@ -19,6 +19,9 @@ import (
 // socket.connection.setup.timeout.ms is 10 s as well.
 const dialTimeout = 10 * time.Second
 
+// handshake begins the text of errors from the TLS handshake.
+const handshake = "tls handshake: "
+
 // TP names one partition of a topic.
 type TP struct {
 	Topic     string
@@ -141,7 +144,7 @@ func (c Cluster) DialTLS(ctx context.Context, addr string) (net.Conn, error) {
 		// The connection never carried data, and the handshake's error is the
 		// one to act on: a Close error would only hide it.
 		_ = conn.Close()
-		return nil, &ErrUnreachable{Cluster: c.Alias, Addr: addr, Err: fmt.Errorf("tls handshake: %w", err)}
+		return nil, &ErrUnreachable{Cluster: c.Alias, Addr: addr, Err: fmt.Errorf(handshake+"%w", err)}
 	}
 	return tlsConn, nil
 }

@@ -36,7 +36,7 @@ func (e *ErrDenied) Error() string {
 // does not resolve, a firewall drops packets, or TLS was not agreed on.
 type ErrUnreachable struct {
 	Cluster string // alias
-	Addr    string // host:port tried last; empty if not known
+	Addr    string // host:port tried last, or the bootstrap servers if it is not known which; may be empty
 	Err     error
 }
 
@@ -52,6 +52,9 @@ func (e *ErrUnreachable) Unwrap() error { return e.Err }
 
 // tlsHint says what to do about the TLS mistakes that an error text hides.
 func tlsHint(err error) string {
+	if errors.Is(err, io.EOF) && strings.HasPrefix(err.Error(), handshake) {
+		return " (the listener hung up, as one that speaks no TLS does: use its TLS port or turn TLS off)"
+	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return " (the listener speaks no TLS: use its TLS port or turn TLS off)"
 	}
@@ -188,6 +191,12 @@ func (c *Client) failed(what string, err error) error {
 // cause turns a transport error into one of the typed errors. A broker's error
 // code and the end of the caller's context come back as they are.
 func (c *Client) cause(err error) error {
+	// franz-go takes the end of a TLS handshake for one of its own cases and words it without the address.
+	if u, ok := errors.AsType[*ErrUnreachable](err); ok {
+		if _, ok := errors.AsType[*kgo.ErrFirstReadEOF](err); ok {
+			return u
+		}
+	}
 	if typed(err) || errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -202,10 +211,10 @@ func (c *Client) cause(err error) error {
 		if c.cluster.SASL == nil && strings.Contains(err.Error(), "is SASL missing?") {
 			return c.authentication(err)
 		}
-		return &ErrUnreachable{Cluster: c.cluster.Alias, Err: err}
+		return &ErrUnreachable{Cluster: c.cluster.Alias, Addr: c.anywhere(), Err: err}
 	}
 	if wrongPort(err) {
-		return &ErrUnreachable{Cluster: c.cluster.Alias, Err: fmt.Errorf("%w: %w", errWrongPort, err)}
+		return &ErrUnreachable{Cluster: c.cluster.Alias, Addr: c.anywhere(), Err: fmt.Errorf("%w: %w", errWrongPort, err)}
 	}
 	// Retries of a dial end in the caller's deadline or in franz-go's own
 	// error; the last refusal says which address and why.
@@ -222,10 +231,13 @@ func (c *Client) cause(err error) error {
 	// A deadline is a net.Error too, but without a refused dial it only says
 	// that the answer took too long.
 	if lost || network && !errors.Is(err, context.DeadlineExceeded) {
-		return &ErrUnreachable{Cluster: c.cluster.Alias, Err: err}
+		return &ErrUnreachable{Cluster: c.cluster.Alias, Addr: c.anywhere(), Err: err}
 	}
 	return err
 }
+
+// anywhere names the bootstrap servers, for errors of a connection that franz-go does not name.
+func (c *Client) anywhere() string { return strings.Join(c.cluster.Bootstrap, ", ") }
 
 // errWrongPort marks a connection to something that does not speak Kafka in
 // plain text.
@@ -274,6 +286,15 @@ func (c *Client) topicError(topic string, code int16) error {
 		return fmt.Errorf("topic %q on cluster %s: %w: %w", topic, c.cluster.Alias, ErrNoTopic, kerr.ErrorForCode(code))
 	}
 	return fmt.Errorf("topic %q on cluster %s: %w", topic, c.cluster.Alias, kerr.ErrorForCode(code))
+}
+
+// Denied turns franz-go's own error about a topic, from its producer or consumer, into *ErrDenied where operation on the
+// topic is what is missing. Other errors come back as they are.
+func (c *Client) Denied(topic, operation string, err error) error {
+	if errors.Is(err, kerr.TopicAuthorizationFailed) {
+		return &ErrDenied{Operation: operation, Resource: "topic", Name: topic, Cluster: c.cluster.Alias}
+	}
+	return err
 }
 
 // partitionError is a broker's error about one partition in a call that needs

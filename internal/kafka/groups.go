@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -67,6 +68,23 @@ func (c *Client) Groups(ctx context.Context) ([]Group, error) {
 		return nil, c.failed(what, missing[shards[0].Meta.NodeID])
 	}
 	return groups, &ErrBrokers{What: what, Cluster: c.cluster.Alias, Brokers: missing}
+}
+
+// SeesAllGroups says whether Groups can be complete: whether we have DESCRIBE on the cluster. Without it some groups may
+// still be seen, or all, by rights on groups; nobody tells us which are not.
+func (c *Client) SeesAllGroups(ctx context.Context) (bool, error) {
+	req := kmsg.NewPtrDescribeClusterRequest()
+	req.IncludeClusterAuthorizedOperations = true
+	resp, err := req.RequestWith(ctx, c.kgo)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.ErrorCode)
+	}
+	if err != nil {
+		return false, c.failed("ask for our rights", err)
+	}
+	const notTold = math.MinInt32 // by clusters that know no rights
+	ops := resp.ClusterAuthorizedOperations
+	return ops == notTold || ops&(1<<kmsg.ACLOperationDescribe) != 0, nil
 }
 
 func listed(shard kgo.ResponseShard) (*kmsg.ListGroupsResponse, error) {

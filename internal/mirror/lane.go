@@ -286,6 +286,10 @@ func (l *Lane) inform(p *part, info Partition) {
 		p.retryAt = 1
 	}
 	if m := p.m(); m != nil {
+		if why := anotherSource(m, l.flow.SourceCluster); why != "" {
+			l.halt(p, why, false) // before the topic ids, which differ too
+			return
+		}
 		if id := m.Origin().SourceTopicID; id != info.SourceTopicID && info.SourceTopicID != [16]byte{} {
 			l.halt(p, recreatedSource, false)
 			return

@@ -218,8 +218,7 @@ func begin(h head, e ends, sourceCluster string) opened {
 		o.reason = recreatedRemote
 		return o
 	}
-	if cluster := h.m.Origin().SourceCluster; cluster != "" && cluster != sourceCluster {
-		o.reason = fmt.Sprintf("the ledger says that this partition came from cluster %s, the alias now means cluster %s", cluster, sourceCluster)
+	if o.reason = anotherSource(h.m, sourceCluster); o.reason != "" {
 		return o
 	}
 	if e.targetEnd < int64(h.m.TargetEnd()) && !h.reopen {
@@ -228,6 +227,15 @@ func begin(h head, e ends, sourceCluster string) opened {
 	}
 	o.sourceEnd, o.tailEnd = e.sourceEnd, e.targetEnd
 	return o
+}
+
+// anotherSource says that a map was made from another cluster than the one that the source's alias means now, or "".
+func anotherSource(m *offsetmap.Map, now string) string {
+	was := m.Origin().SourceCluster
+	if was == "" || was == now {
+		return ""
+	}
+	return fmt.Sprintf("the ledger says that this partition came from cluster %s, the source's alias now means cluster %s: use another alias for that one", was, now)
 }
 
 // opened takes a job's answer.

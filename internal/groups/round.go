@@ -1,0 +1,309 @@
+package groups
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"golang.org/x/sync/errgroup"
+
+	"tidemark/internal/kafka"
+	"tidemark/internal/translate"
+	"tidemark/offsetmap"
+)
+
+const (
+	// patience is how old the look at the target may be when a group is written: in a longer time a consumer can have
+	// come, read, committed and left (KAFKA-19794). Twice that bounds all writes of a round.
+	patience = 5 * time.Second
+	// loud is how long a group may wait before that is worth a warning. At a start every group waits for its rows.
+	loud = 10 * time.Second
+)
+
+// view is the target's groups in one round.
+type view struct {
+	at        time.Time
+	listed    bool // the target gave a list of groups, complete but for the hidden ones
+	groups    map[string]kafka.Group
+	hidden    error // brokers that did not list their groups
+	positions map[string]map[kafka.TP]kafka.Committed
+	failed    map[string]error
+}
+
+// Round judges the groups that are due and writes what is to be written. The error says that the target could not be
+// asked about some groups; those stay due.
+func (o *Owner) Round(ctx context.Context) error {
+	due := o.due()
+	o.post()
+	if len(due) == 0 {
+		return nil
+	}
+	if !o.sync {
+		for _, w := range due {
+			o.checkpoints(w)
+			o.note(w, translate.WriteState{Kind: translate.NothingToWrite, Reason: "group sync is off in the file"}, recheck)
+		}
+		return nil
+	}
+	// Groups whose coordinator did not answer the last time are asked apart, after the others: one that does not answer
+	// now holds up everything that was asked together with it.
+	var well, troubled []*work
+	for _, w := range due {
+		if w.g.trouble {
+			troubled = append(troubled, w)
+		} else {
+			well = append(well, w)
+		}
+	}
+	return cmp.Or(o.batch(ctx, well), o.batch(ctx, troubled))
+}
+
+// batch looks at the target for some groups and writes them.
+func (o *Owner) batch(ctx context.Context, due []*work) error {
+	if len(due) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	defer cancel()
+	v, err := o.look(ctx, due)
+	if err != nil {
+		for _, w := range due {
+			o.later(w, v.listed)
+		}
+		return err
+	}
+	var all errgroup.Group
+	all.SetLimit(16)
+	for _, w := range due {
+		all.Go(func() error {
+			err := o.one(ctx, w, v)
+			if err != nil {
+				o.later(w, true)
+			}
+			return err
+		})
+	}
+	return all.Wait()
+}
+
+// later makes a group due again after a short while, and after a longer one when it is the group's coordinator that does
+// not answer again and again.
+func (o *Owner) later(w *work, coordinator bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	after := retry
+	if w.g.trouble {
+		after = patience
+	}
+	w.g.lookAt, w.g.trouble = o.now().Add(after), coordinator
+}
+
+// look asks the target about all groups that are due: one list, and one question for the positions of those that may be
+// written.
+func (o *Owner) look(ctx context.Context, due []*work) (view, error) {
+	// Half of the patience: what the others answered must still be good for writing when one does not answer at all.
+	ctx, cancel := context.WithTimeout(ctx, patience/2)
+	defer cancel()
+	v := view{at: o.now(), groups: map[string]kafka.Group{}}
+	listed, err := o.target.Groups(ctx)
+	if partial, ok := errors.AsType[*kafka.ErrBrokers](err); ok {
+		v.hidden = partial
+	} else if err != nil {
+		return v, err
+	}
+	v.listed = true
+	for _, g := range listed {
+		v.groups[g.ID] = g
+	}
+	var ask []string
+	for _, w := range due {
+		if g, ok := v.groups[w.id]; ok && strings.EqualFold(g.State, "Empty") || !ok && v.hidden == nil {
+			ask = append(ask, w.id)
+		}
+	}
+	v.positions, v.failed, err = o.target.FetchPositions(ctx, ask, true)
+	return v, err
+}
+
+// one plans and writes one group. An error is the target's trouble and not the group's.
+func (o *Owner) one(ctx context.Context, w *work, v view) error {
+	at, exists := v.groups[w.id]
+	if !exists && v.hidden != nil {
+		return v.hidden
+	}
+	failed := v.failed[w.id]
+	open, only := unstable(failed)
+	if failed != nil && !only && passes(failed) {
+		return failed
+	}
+	plan := translate.Group{
+		SourceLive: !w.stale,
+		Target: translate.TargetGroup{
+			Read: failed == nil || only, Exists: exists, State: at.State, Type: at.Type, Protocol: at.ProtocolType,
+		},
+	}
+	for _, p := range w.rows {
+		if p.remote {
+			p.Present = w.present(p, v.positions[w.id], open)
+		}
+		p.Live = p.fresh
+		plan.Rows = append(plan.Rows, p.Row)
+	}
+	commits, state := translate.Plan(plan)
+	if state.Kind == translate.Refused && failed != nil {
+		state.Reason = failed.Error()
+	}
+	after := retry
+	switch state.Kind {
+	case translate.UpToDate, translate.NothingToWrite, translate.Written, translate.TargetAhead, translate.Refused:
+		after = recheck
+	case translate.NotTried, translate.Waiting, translate.Active:
+	}
+	if len(commits) > 0 {
+		if err := o.may(w, v); err != nil {
+			return err
+		}
+		done, err := o.write(ctx, w.id, commits)
+		for p, c := range done {
+			w.g.wrote[kafka.TP{Topic: p.Topic, Partition: p.Number}] = c
+		}
+		if _, live := errors.AsType[*kafka.ErrGroupLive](err); live {
+			state, after = translate.WriteState{Kind: translate.Active, GroupState: "not Empty any more"}, retry
+		} else if err != nil {
+			if len(done) == 0 && passes(err) {
+				return err
+			}
+			state, after = translate.Refuse(err), recheck
+			if passes(err) {
+				after = retry
+			}
+		}
+	}
+	o.checkpoints(w)
+	o.note(w, state, after)
+	return nil
+}
+
+// present is the target's last commit of a position.
+func (w *work) present(p position, now map[kafka.TP]kafka.Committed, open map[kafka.TP]error) *translate.Present {
+	tp := p.tp()
+	if _, pending := open[tp]; pending {
+		return &translate.Present{Offset: -1, Pending: true}
+	}
+	c, ok := now[tp]
+	if !ok {
+		return nil
+	}
+	at := &translate.Present{Offset: offsetmap.TargetOffset(c.Offset), Metadata: c.Metadata, From: translate.Unknown}
+	if c.LeaderEpoch != -1 || !p.fresh || w.stale {
+		// A client that has read records commits an epoch. And only a row about the newest commit may move a group back.
+		return at
+	}
+	if p.Verdict.HasPosition() && p.Verdict.Target == at.Offset && p.Metadata == at.Metadata {
+		// What we would write is there: ours, as far as can be told.
+		w.g.wrote[tp] = translate.Commit{Offset: at.Offset, Metadata: at.Metadata, From: p.Committed}
+	}
+	if ours, ok := w.g.wrote[tp]; ok && ours.Offset == at.Offset && ours.Metadata == at.Metadata {
+		at.Ours, at.From = true, ours.From
+	}
+	return at
+}
+
+// unstable gives the partitions that a transaction on the target is about to commit (KIP-447), if they are the only
+// ones that were not read.
+func unstable(err error) (open map[kafka.TP]error, only bool) {
+	e, ok := errors.AsType[*kafka.ErrPartitions](err)
+	if !ok {
+		return nil, false
+	}
+	for _, err := range e.Partitions {
+		if !errors.Is(err, kerr.UnstableOffsetCommit) {
+			return nil, false
+		}
+	}
+	return e.Partitions, true
+}
+
+// passes says whether an error is of the kind that ends by itself.
+func passes(err error) bool {
+	c := kafka.ClassifyErr(err)
+	return c == kafka.Retry || c == kafka.Refresh
+}
+
+// may says why a group may not be written any more, nil if it may: it is still ours, and the look is recent.
+func (o *Owner) may(w *work, v view) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.groups[w.id] != w.g {
+		return fmt.Errorf("group %q is not ours any more", w.id)
+	}
+	if age := o.now().Sub(v.at); age >= patience {
+		return fmt.Errorf("the target took %v to say how its groups stand", age.Round(time.Millisecond))
+	}
+	return nil
+}
+
+// write commits the whole group with one request. It is the one place where positions of the target are changed, so that
+// a compare-and-set can take its place. The result holds what was acknowledged; the error names what was not.
+func (o *Owner) write(ctx context.Context, id string, commits map[translate.Partition]translate.Commit) (map[translate.Partition]translate.Commit, error) {
+	pos := make(map[kafka.TP]kafka.Committed, len(commits))
+	for p, c := range commits {
+		pos[kafka.TP{Topic: p.Topic, Partition: p.Number}] = kafka.Committed{Offset: int64(c.Offset), LeaderEpoch: -1, Metadata: c.Metadata}
+	}
+	refused, err := o.target.CommitPositions(ctx, id, pos)
+	if err != nil {
+		return nil, err
+	}
+	if len(refused) > 0 {
+		err = &kafka.ErrPartitions{What: fmt.Sprintf("commit positions of group %q", id), Cluster: o.target.Cluster().Alias, Partitions: refused}
+	}
+	done := make(map[translate.Partition]translate.Commit, len(commits))
+	for p, c := range commits {
+		if refused[kafka.TP{Topic: p.Topic, Partition: p.Number}] == nil {
+			done[p] = c
+		}
+	}
+	return done, err
+}
+
+// note keeps a group's state, says when to look again, and logs a state when its kind is new; waiting only once it has
+// lasted.
+func (o *Owner) note(w *work, s translate.WriteState, after time.Duration) {
+	o.mu.Lock()
+	g, t := w.g, o.now()
+	old, said, since := g.state.Kind, g.said, g.since
+	g.state, g.lookAt, g.trouble = s, t.Add(after), false
+	if !g.soon.IsZero() && g.soon.Before(g.lookAt) {
+		g.lookAt = g.soon
+	}
+	if old != s.Kind {
+		g.since, g.said = t, false
+	}
+	say := !g.said && (s.Kind != translate.Waiting || t.Sub(g.since) >= loud)
+	g.said = g.said || say
+	lasted := t.Sub(since)
+	o.mu.Unlock()
+	if !say {
+		return
+	}
+	level := slog.LevelInfo
+	switch s.Kind {
+	case translate.Waiting, translate.Refused:
+		level = slog.LevelWarn
+	case translate.Written, translate.UpToDate, translate.NotTried:
+		// The normal life of every group; the end of trouble is worth a line.
+		if !said || old != translate.Waiting && old != translate.Refused && old != translate.Active {
+			level = slog.LevelDebug
+		}
+	case translate.NothingToWrite, translate.Active, translate.TargetAhead:
+	}
+	o.log.Log(context.Background(), level, "group", "group", w.id, "state", s.String(), "before", old.String(), "lasted", lasted.Round(time.Millisecond))
+}
+
+func hexID(id [16]byte) string { return hex.EncodeToString(id[:]) }
