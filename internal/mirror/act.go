@@ -74,7 +74,7 @@ func (l *Lane) send(p *part, s lane.Send) {
 		o.stamped = true
 		batch.Patch(o.bytes, batch.Stamp{ProducerID: l.id.ProducerID, Epoch: u.Epoch, Sequence: u.Sequence})
 	}
-	l.flow.producer.Send(wire.Batch{TP: p.remoteTP(), Bytes: o.bytes, Done: func(r wire.Result) {
+	l.flow.producer.Send(wire.Batch{TP: p.remoteTP(), TopicID: core.Map().Origin().TargetTopicID, Bytes: o.bytes, Done: func(r wire.Result) {
 		l.post(answered{part: p, core: core, unit: u, result: r})
 	}})
 }

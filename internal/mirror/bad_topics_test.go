@@ -218,10 +218,12 @@ func TestDenied(t *testing.T) {
 		name  string
 		key   kmsg.Key
 		topic string
+		err   *kerr.Error
 		says  []string
 	}{
-		{"read", kmsg.Fetch, "orders", []string{"READ", `topic "orders"`, "source"}},
-		{"write", kmsg.Produce, "A.orders", []string{"WRITE", `topic "A.orders"`, "target"}},
+		{"read", kmsg.Fetch, "orders", kerr.TopicAuthorizationFailed, []string{"READ", `topic "orders"`, "source"}},
+		{"write", kmsg.Produce, "A.orders", kerr.TopicAuthorizationFailed, []string{"WRITE", `topic "A.orders"`, "target"}},
+		{"idempotent write", kmsg.Produce, "A.orders", kerr.ClusterAuthorizationFailed, []string{"IDEMPOTENT_WRITE", "cluster", "target"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -233,7 +235,7 @@ func TestDenied(t *testing.T) {
 			if c.key == kmsg.Produce {
 				at = r.target
 			}
-			h := at.Fault(kfake.Fault{Keys: []kmsg.Key{c.key}, Topic: c.topic, Count: -1, Err: kerr.TopicAuthorizationFailed})
+			h := at.Fault(kfake.Fault{Keys: []kmsg.Key{c.key}, Topic: c.topic, Count: -1, Err: c.err})
 			run := r.start(r.partitions("orders", "payments"))
 			r.stopped(run, kafka.TP{Topic: "orders"}, c.says...)
 			r.produce("payments", 0, 100)
@@ -241,6 +243,68 @@ func TestDenied(t *testing.T) {
 			h.Remove()
 			r.same("orders")
 		})
+	}
+}
+
+// TestDeniedIdentity: rights that a lane needs for its own identity and topics are named in the error that ends it, and
+// the next take-over has them.
+func TestDeniedIdentity(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault kfake.Fault
+		says  []string
+	}{
+		{"transactional id", kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.TransactionalIDAuthorizationFailed}, []string{"WRITE", `transactional id "tidemark.A->B.lane.0"`, "cluster B"}},
+		{"idempotent write", kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.ClusterAuthorizationFailed}, []string{"IDEMPOTENT_WRITE", "cluster B"}},
+		{"write the ledger", kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "tidemark-ledger.A.internal", Err: kerr.TopicAuthorizationFailed}, []string{"WRITE", `topic "tidemark-ledger.A.internal"`}},
+		{"fence the verdicts", kfake.Fault{Keys: []kmsg.Key{kmsg.AddPartitionsToTxn}, Topic: "tidemark-verdicts.A.internal", Err: kerr.TopicAuthorizationFailed}, []string{"WRITE", `topic "tidemark-`, "cluster B"}},
+		{"read the ledger", kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "tidemark-ledger.A.internal", Err: kerr.TopicAuthorizationFailed}, []string{"READ", `topic "tidemark-ledger.A.internal"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, 1)
+			r.both("orders", 1)
+			r.produce("orders", 0, 100)
+			run := r.start(r.partitions("orders")) // so that there is something to read
+			r.same("orders")
+			run.kill()
+			run.wg.Wait()
+			c.fault.Count = -1
+			h := r.target.Fault(c.fault)
+			run = r.start(r.partitions("orders"))
+			run.wg.Wait()
+			for _, want := range append(c.says, "is missing") {
+				if err := run.errs[0]; err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("got error %v, want one with %q", err, want)
+				}
+			}
+			h.Remove()
+			r.produce("orders", 100, 100)
+			r.start(r.partitions("orders"))
+			r.same("orders")
+		})
+	}
+}
+
+// TestForeignRecords: what somebody else writes into a remote topic that is being mirrored is kept apart: our records stay
+// in order, and positions are right in front of it and behind it.
+func TestForeignRecords(t *testing.T) {
+	r := newRig(t, 1)
+	r.both("orders", 1)
+	r.write(r.src, numbered("orders", "seq", 50)...)
+	run := r.start(r.partitions("orders"))
+	r.same("orders")
+	r.write(r.dst, numbered("A.orders", "foreign", 3)...)
+	r.write(r.src, numbered("orders", "late", 50)...)
+	r.until("all records", func() (bool, string) {
+		got := r.read(r.dst, "A.orders")[0]
+		return len(got) == 103 && got[49] == "seq=49" && got[50] == "foreign=0" && got[53] == "late=0" && got[102] == "late=49", fmt.Sprint(len(got))
+	})
+	for committed, want := range map[int64]int64{49: 49, 50: 50, 51: 54, 100: 103} {
+		v := r.judged(run, fmt.Sprint("g", committed), kafka.TP{Topic: "orders"}, committed, translate.Verdict.IsExact)
+		if int64(v.Target) != want {
+			t.Errorf("committed %d: %v, want %d", committed, v, want)
+		}
 	}
 }
 

@@ -269,7 +269,7 @@ func (l *Lane) partitionsChanged() {
 	for tp, p := range l.parts {
 		if _, ok := ps[tp]; !ok && len(ps) > 0 && !p.absent {
 			p.absent = true
-			l.halt(p, "the source topic is gone or not mirrored any more", false)
+			l.halt(p, "the source topic is gone, not mirrored any more, or hidden from us (DESCRIBE on it is missing)", false)
 		}
 	}
 	l.openAll()

@@ -128,6 +128,7 @@ func TestFailedOpeningKeepsTheAnchor(t *testing.T) {
 	p.loaded = m
 	p.step = opening
 	p.loaded = nil
+	p.looks = patience // it has failed for a while
 	l.opened(opened{part: p, m: m, err: context.DeadlineExceeded})
 	found := false
 	for _, e := range l.ledger.pending {

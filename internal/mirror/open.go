@@ -262,6 +262,8 @@ func (l *Lane) opened(o opened) {
 		return
 	}
 	switch {
+	case o.err != nil && l.passes(p, o.err):
+		return
 	case o.err != nil:
 		if l.jobsCtx.Err() == nil {
 			p.step = unopened
@@ -309,10 +311,26 @@ func (l *Lane) goesOn(p *part) {
 	}
 }
 
+// patience is how many looks may fail for reasons that pass, such as a leader that is being elected, before the partition
+// counts as stopped and says so.
+const patience = 8
+
+// passes puts the next look off for a moment if the error is one that passes by itself.
+func (l *Lane) passes(p *part, err error) bool {
+	class := kafka.ClassifyErr(err)
+	if class != kafka.Retry && class != kafka.Refresh || p.looks >= patience {
+		p.looks = 0
+		return false
+	}
+	p.looks++
+	p.step, p.reason, p.retryAt = halted, err.Error(), now()+int64(100<<min(p.looks, 4))
+	return true
+}
+
 // goLive writes the head of the epoch in which the partition will be written and starts reading; the core is only let
 // at the target once that head is acknowledged (MR1).
 func (l *Lane) goLive(p *part) {
-	p.step, p.reason, p.retryAt = heading, "", 0
+	p.step, p.reason, p.retryAt, p.looks = heading, "", 0, 0
 	if p.feed == nil {
 		p.feed = &feed{tp: p.TP, lane: l, cap: max(l.flow.MemoryBytes/8, 2<<20)}
 		l.flow.mu.Lock()

@@ -32,6 +32,7 @@ type part struct {
 	said    string // the reason last logged: a partition that stays stopped says so once
 	liveAt  int64  // when it went live last, ms
 	edge    int64  // source offset after the last batch seen: the next one begins there or behind
+	looks   int    // looks in a row that failed for reasons that pass
 	retryAt int64
 
 	stopAfter *stopLater

@@ -48,7 +48,7 @@ func TestFetchAndProduceInEveryVersion(t *testing.T) {
 			for len(seen) > 0 {
 				kv := <-seen
 				if kv[0] == int16(kmsg.Fetch) && kv[1] != minInt16(maxInt16(v, 4), 17) ||
-					kv[0] == int16(kmsg.Produce) && kv[1] != minInt16(v, 12) {
+					kv[0] == int16(kmsg.Produce) && kv[1] != minInt16(v, 13) {
 					t.Errorf("request %d was sent in version %d", kv[0], kv[1])
 				}
 			}

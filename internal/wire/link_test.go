@@ -279,7 +279,7 @@ func TestOldApiVersions(t *testing.T) {
 }
 
 func TestVersionsThatDoNotMeet(t *testing.T) {
-	c := &conn{addr: "b:9092", versions: map[int16]versionRange{int16(kmsg.Fetch): {0, 3}, int16(kmsg.Produce): {13, 20}}}
+	c := &conn{addr: "b:9092", versions: map[int16]versionRange{int16(kmsg.Fetch): {0, 3}, int16(kmsg.Produce): {14, 20}}}
 	for _, key := range []kmsg.Key{kmsg.Fetch, kmsg.Produce, kmsg.SASLHandshake} {
 		if v, err := c.pick(int16(key)); err == nil {
 			t.Errorf("%s: picked %d", key.Name(), v)

@@ -174,7 +174,7 @@ func TestThrottleHoldsTheConnection(t *testing.T) {
 		resp := req.ResponseKind().(*kmsg.ProduceResponse)
 		resp.ThrottleMillis = 300
 		rt := kmsg.NewProduceResponseTopic()
-		rt.Topic = "t"
+		rt.Topic, rt.TopicID = "t", req.Topics[0].TopicID
 		rt.Partitions = append(rt.Partitions, kmsg.NewProduceResponseTopicPartition())
 		resp.Topics = append(resp.Topics, rt)
 		return resp, nil, true

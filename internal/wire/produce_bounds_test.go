@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -35,6 +36,35 @@ func TestProduceOnlyWhileAllowed(t *testing.T) {
 	allowed.Store(true)
 	if r := p.send(kafka.TP{Topic: "t"}, numbered(t, 0, 1, 10, -1)); r.Err != nil || r.Code != 0 {
 		t.Errorf("allowed: %+v", r)
+	}
+}
+
+// A batch that was made for a topic is refused by another topic under its name; a batch for whichever has the name goes on.
+func TestProduceToTheTopicThatIsMeant(t *testing.T) {
+	c := fake(t, 1, "t", 1)
+	n := netTo(t, c, nil)
+	p := startProducer(t, n, ProduceOptions{})
+	tp := kafka.TP{Topic: "t"}
+	fill(t, p, tp, 1, 1, 10)
+	was, err := n.md.TopicID("t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(id [16]byte) Result {
+		done := make(chan Result, 1)
+		p.Send(Batch{TP: tp, TopicID: id, Bytes: numbered(t, 0, 1, 10, -1), Done: func(r Result) { done <- r }})
+		return p.await(done)
+	}
+	if r := send(was); r.Err != nil || r.Code != 0 || r.BaseOffset != 1 {
+		t.Errorf("the topic itself: %+v", r)
+	}
+	other := was
+	other[0] ^= 1
+	if r := send(other); r.Code != kerr.UnknownTopicID.Code {
+		t.Errorf("another topic under the name: %+v", r)
+	}
+	if r := send([16]byte{}); r.Err != nil || r.Code != 0 || r.BaseOffset != 2 {
+		t.Errorf("by name: %+v", r)
 	}
 }
 

@@ -47,6 +47,7 @@ type flight struct {
 type pick struct {
 	line *line
 	queued
+	id [16]byte // of the topic, in requests that name topics by id
 }
 
 func newProduceBroker(p *Producer, id int32) *produceBroker {
@@ -177,7 +178,7 @@ func (b *produceBroker) produce() error {
 	if len(f.picks) == 0 {
 		return nil
 	}
-	f.version = version
+	f.version = b.version(version, f)
 	cl := &call{
 		key:     int16(kmsg.Produce),
 		timeout: b.p.opt.Timeout + b.p.margin,
@@ -191,6 +192,26 @@ func (b *produceBroker) produce() error {
 		return err
 	}
 	return nil
+}
+
+// version is the highest that can name every topic of the request.
+func (b *produceBroker) version(highest int16, f *flight) int16 {
+	if highest <= produceByName {
+		return highest
+	}
+	var zero [16]byte
+	for i := range f.picks {
+		k := &f.picks[i]
+		if k.id = k.topicID; k.id != zero {
+			continue
+		}
+		id, err := b.p.net.md.TopicID(k.line.tp.Topic)
+		if err != nil || id == zero {
+			return produceByName
+		}
+		k.id = id
+	}
+	return highest
 }
 
 // take makes a request of the heads of the queues, in turn and within
@@ -208,7 +229,7 @@ func (b *produceBroker) take(c *conn) *flight {
 			continue
 		}
 		size += len(next.bytes)
-		f.picks = append(f.picks, pick{l, next})
+		f.picks = append(f.picks, pick{line: l, queued: next})
 		l.queue[0] = queued{}
 		l.queue = l.queue[1:]
 		l.flying++

@@ -41,8 +41,12 @@ var errNotAllowed = errors.New("not allowed to write any more")
 // Batch is one record batch to append. Bytes are a whole v2 batch, with base
 // offset 0 and the producer's stamp.
 type Batch struct {
-	TP    kafka.TP
-	Bytes []byte
+	TP kafka.TP
+	// TopicID is the topic that is meant; a topic with another id under the same
+	// name then answers UNKNOWN_TOPIC_ID. Zero means whichever has the name now.
+	// Brokers before 4.0 are told the name only.
+	TopicID [16]byte
+	Bytes   []byte
 	// Done is called exactly once, from a goroutine of the producer or, after
 	// the end of Run, from Send. It may call Send, and should return soon: the
 	// answers of other partitions of the broker wait for it.
@@ -111,9 +115,10 @@ type line struct {
 }
 
 type queued struct {
-	bytes []byte
-	done  func(Result)
-	since time.Time
+	topicID [16]byte // zero: by name
+	bytes   []byte
+	done    func(Result)
+	since   time.Time
 }
 
 // verdict is a result and whom to tell it.
@@ -173,7 +178,7 @@ func (p *Producer) Send(b Batch) {
 		l = &line{tp: b.TP}
 		p.lines[b.TP] = l
 	}
-	l.queue = append(l.queue, queued{b.Bytes, b.Done, time.Now()})
+	l.queue = append(l.queue, queued{b.TopicID, b.Bytes, b.Done, time.Now()})
 	wake := p.settle(l)
 	p.mu.Unlock()
 	if wake != nil {

@@ -29,17 +29,21 @@ func (b *produceBroker) encode(f *flight) net.Buffers {
 	cuts := b.cuts[:0]
 	topics := 0
 	for i := range f.picks {
-		if i == 0 || f.picks[i].line.tp.Topic != f.picks[i-1].line.tp.Topic {
+		if i == 0 || !f.picks[i].beside(f.picks[i-1]) {
 			topics++
 		}
 	}
 	e.length(topics)
 	for i := 0; i < len(f.picks); {
-		topic, n := f.picks[i].line.tp.Topic, 1
-		for i+n < len(f.picks) && f.picks[i+n].line.tp.Topic == topic {
+		n := 1
+		for i+n < len(f.picks) && f.picks[i+n].beside(f.picks[i]) {
 			n++
 		}
-		e.string(topic)
+		if f.version > produceByName {
+			e.buf = append(e.buf, f.picks[i].id[:]...)
+		} else {
+			e.string(f.picks[i].line.tp.Topic)
+		}
 		e.length(n)
 		for _, k := range f.picks[i : i+n] {
 			e.int32(k.line.tp.Partition)
@@ -62,6 +66,11 @@ func (b *produceBroker) encode(f *flight) net.Buffers {
 	}
 	b.parts = parts
 	return net.Buffers(parts)
+}
+
+// beside says whether two picks may stand under one topic of a request.
+func (k pick) beside(other pick) bool {
+	return k.line.tp.Topic == other.line.tp.Topic && k.id == other.id
 }
 
 // encoder appends protocol primitives, in the flexible encoding of KIP-482 or

@@ -113,8 +113,15 @@ func (b *produceBroker) replies(c *conn, f *flight, buf *buffer) ([]reply, error
 		md.HintBroker(e.NodeID, net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))))
 	}
 	replies := make([]reply, len(f.picks))
+	names := map[[16]byte]string{}
+	for _, k := range f.picks {
+		names[k.id] = k.line.tp.Topic
+	}
 	for i := range resp.Topics {
 		t := &resp.Topics[i]
+		if f.version > produceByName {
+			t.Topic = names[t.TopicID]
+		}
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
 			if at, ok := f.search(kafka.TP{Topic: t.Topic, Partition: p.Partition}); ok {

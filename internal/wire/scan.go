@@ -37,6 +37,9 @@ type ErrRefused struct {
 }
 
 func (e *ErrRefused) Error() string {
+	if e.Code == kerr.TopicAuthorizationFailed.Code {
+		return fmt.Sprintf("fetch %v at offset %d: READ on topic %q is missing", e.TP, e.Offset, e.TP.Topic)
+	}
 	return fmt.Sprintf("fetch %v at offset %d: %v", e.TP, e.Offset, kerr.ErrorForCode(e.Code))
 }
 

@@ -13,10 +13,13 @@ type versionRange struct{ lowest, highest int16 }
 // on they have ids only (KIP-516).
 const fetchByName = 12
 
+// produceByName is the last Produce version that names topics (KIP-516).
+const produceByName = 12
+
 // spoken is the one place where request versions are chosen.
 //
-// Produce ends at 12 because 13 names topics by id: a batch for a topic that
-// was deleted and created again must be refused by us, not find a new home.
+// Produce 13 names topics by id, so that a broker refuses a batch for a topic
+// that was deleted and created again; by name it would find a new home there.
 // Plain batches without a transactional id mean the same under 12 as under 11.
 // Fetch ends at 17 because 18 only adds a tag for followers (KIP-1166).
 // SaslHandshake starts at 1: version 0 means raw tokens without
@@ -24,7 +27,7 @@ const fetchByName = 12
 func spoken(key int16) versionRange {
 	switch kmsg.Key(key) {
 	case kmsg.Produce:
-		return versionRange{3, 12}
+		return versionRange{3, 13}
 	case kmsg.Fetch:
 		return versionRange{4, 17}
 	case kmsg.ListOffsets:
