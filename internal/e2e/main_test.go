@@ -19,8 +19,12 @@ import (
 	"tidemark/internal/testcluster"
 )
 
-// suite is the pair of real clusters that all tests share.
-var suite struct{ source, target *testcluster.Real }
+// suite is the pair of real clusters that all tests share, and one that asks who connects and checks their rights, which
+// is started by the first test that asks for it.
+var suite struct {
+	source, target *testcluster.Real
+	secured        func() (*testcluster.Real, error)
+}
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -46,9 +50,14 @@ func run(m *testing.M) int {
 		suite.target, err = testcluster.StartReal(ctx, testcluster.RealOptions{Name: "target", Brokers: 1, HeapMB: 768})
 		return err
 	})
+	var secured *testcluster.Real
+	suite.secured = sync.OnceValues(func() (_ *testcluster.Real, err error) {
+		secured, err = testcluster.StartReal(ctx, securedOptions())
+		return secured, err
+	})
 	err := g.Wait()
 	defer func() {
-		for _, r := range []*testcluster.Real{suite.source, suite.target} {
+		for _, r := range []*testcluster.Real{suite.source, suite.target, secured} {
 			if r != nil {
 				_ = r.Stop()
 			}
