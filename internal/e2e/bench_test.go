@@ -106,7 +106,7 @@ func (f *flow) arrived(topic string, n int64, deadline time.Time) {
 	err := testcluster.Await(ctx, topic+" on the target", func(ctx context.Context) (bool, string, error) {
 		ends, err := testcluster.Ends(ctx, cl, f.alias+"."+topic, testcluster.ReadUncommitted)
 		if err != nil {
-			return false, err.Error(), nil
+			return false, err.Error(), nil //nolint:nilerr // the error is the reason that the waiter shows
 		}
 		sum := int64(0)
 		for _, e := range ends {

@@ -62,8 +62,23 @@ func (f *flow) discover(ctx context.Context) error {
 		return err
 	}
 	f.announce(r)
+	for _, pattern := range f.unmatched(r.Decisions) {
+		f.log.Warn("no topic of the source is selected by a pattern: there is none of that name yet, or DESCRIBE on it is missing", "pattern", pattern)
+	}
 	f.apply(r)
 	return nil
+}
+
+// unmatched are the patterns of topics that select none now. Brokers leave topics that we may not see out of the list
+// without a word, so this is the only trace of them.
+func (f *flow) unmatched(ds []topics.Decision) (out []string) {
+	for _, pattern := range f.cfg.Topics {
+		one, err := mm2.NewKeyedFilter("topics", []string{pattern}, nil)
+		if err == nil && !slices.ContainsFunc(ds, func(d topics.Decision) bool { ok, _ := one.Match(d.Topic); return ok }) {
+			out = append(out, pattern)
+		}
+	}
+	return out
 }
 
 // rediscover follows new topics and partitions until ctx ends.
@@ -152,6 +167,7 @@ func (f *flow) heartbeats(ctx context.Context) error {
 	if !f.cfg.EmitHeartbeats {
 		return nil
 	}
+	failing := false
 	for sleep(ctx, f.cfg.HeartbeatsInterval) {
 		now := time.Now()
 		h := mm2.Heartbeat{Source: f.cfg.Source, Target: f.cfg.Target, Timestamp: now.UnixMilli()}
@@ -165,8 +181,12 @@ func (f *flow) heartbeats(ctx context.Context) error {
 		}
 		// A beat that cannot be written is not written later: its absence is what heartbeats are for.
 		wctx, cancel := context.WithTimeout(ctx, 2*f.cfg.HeartbeatsInterval)
-		_ = f.emit.Kgo().ProduceSync(wctx, &kgo.Record{Topic: heartbeatsTopic, Partition: 0, Key: key, Value: value, Timestamp: now})
+		err = f.emit.Kgo().ProduceSync(wctx, &kgo.Record{Topic: heartbeatsTopic, Partition: 0, Key: key, Value: value, Timestamp: now}).FirstErr()
 		cancel()
+		if err != nil && !failing && ctx.Err() == nil {
+			f.log.Warn("heartbeats cannot be written, trying again", "error", f.emit.Denied(heartbeatsTopic, "WRITE", err))
+		}
+		failing = err != nil
 	}
 	return nil
 }

@@ -223,6 +223,7 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 		return err
 	}
 	g.Go(func() error { return f.members.heartbeats(work) })
+	g.Go(func() error { return f.members.watch(work) })
 	select {
 	case <-ctx.Done():
 	case <-work.Done():

@@ -192,10 +192,37 @@ func (m *members) heartbeats(ctx context.Context) error {
 		case errors.Is(err, kerr.RebalanceInProgress):
 			m.lease.renew(sent, true)
 		case errors.Is(err, kerr.GroupAuthorizationFailed):
-			return fmt.Errorf("join group %q on the target: READ on group %q is missing", m.group, m.group)
+			return m.denied()
 		}
 	}
 	return nil
+}
+
+// watch says what keeps this process out of the group, until ctx ends: kgo tells only whoever polls. A missing right is
+// the end, as it is for the flow's own topics; everything else kgo tries again.
+func (m *members) watch(ctx context.Context) error {
+	said := ""
+	for {
+		fs := m.client.Kgo().PollFetches(ctx)
+		if ctx.Err() != nil || fs.IsClientClosed() {
+			return nil //nolint:nilerr // a heartbeat without answer renews nothing: the lease runs out by itself
+		}
+		for _, e := range fs.Errors() {
+			session, ok := errors.AsType[*kgo.ErrGroupSession](e.Err)
+			switch {
+			case !ok:
+			case errors.Is(session, kerr.GroupAuthorizationFailed):
+				return m.denied()
+			case session.Error() != said:
+				said = session.Error()
+				m.log.Warn("this process is not in the lane group, trying again", "group", m.group, "error", session)
+			}
+		}
+	}
+}
+
+func (m *members) denied() error {
+	return fmt.Errorf("join group %q on the target: READ on group %q is missing", m.group, m.group)
 }
 
 // endAll drains and releases every lane, all at once.

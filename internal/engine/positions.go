@@ -85,13 +85,21 @@ func (p *positions) own(n int32) func() {
 
 // follow hands rows to the owner as they are written.
 func (p *positions) follow(ctx context.Context) error {
+	said := ""
 	for {
 		fs := p.rows.Kgo().PollFetches(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the end of ctx is the end of the work
 		}
 		for _, e := range fs.Errors() {
-			p.flow.log.Warn("the verdicts topic cannot be read, trying again", "partition", e.Partition, "error", e.Err)
+			// All partitions fail alike, again and again.
+			if err := p.rows.Denied(e.Topic, "READ", e.Err); err.Error() != said {
+				said = err.Error()
+				p.flow.log.Warn("the verdicts topic cannot be read, trying again", "partition", e.Partition, "error", err)
+			}
+		}
+		if fs.NumRecords() > 0 {
+			said = ""
 		}
 		fs.EachRecord(func(r *kgo.Record) {
 			key, err := verdicts.ParseKey(r.Key)

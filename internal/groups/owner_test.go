@@ -153,6 +153,11 @@ func TestNeverBackwards(t *testing.T) {
 			f.poll()
 			f.judge("g", orders(0), 50, exact(55))
 		}, 110, translate.TargetAhead},
+		{"the row of the reset speaks about other metadata", func(f *fix) {
+			f.commit("g", orders(0), 50, "b")
+			f.poll()
+			f.judge("g", orders(0), 50, exact(55), "a")
+		}, 110, translate.TargetAhead},
 		{"the topic was created anew on the source", func(f *fix) {
 			f.env.fate("orders", Fate{Mirrored: true, Remote: "A.orders", SourceID: [16]byte{9}, TargetID: targetID})
 			f.commit("g", orders(0), 5)
@@ -322,6 +327,9 @@ func TestCase25ExpiryOnTheSource(t *testing.T) {
 	}
 	f.poll()
 	f.round()
+	if _, there := f.owner.States()["whole"]; !there {
+		t.Error("a group whose coordinator does not answer was forgotten")
+	}
 	gone := verdicts.Key{Group: "g", Topic: "orders", Partition: 1}
 	if rows, _ := f.env.since(); len(rows) != 1 || rows[0] != (publication{gone, nil}) {
 		t.Fatalf("published after three polls: %v, want the deletion of %v", rows, gone)

@@ -201,7 +201,7 @@ func (w *work) present(p position, now map[kafka.TP]kafka.Committed, open map[ka
 		return nil
 	}
 	at := &translate.Present{Offset: offsetmap.TargetOffset(c.Offset), Metadata: c.Metadata, From: translate.Unknown}
-	if c.LeaderEpoch != -1 || !p.fresh || w.stale {
+	if c.LeaderEpoch != -1 || !p.fresh {
 		// A client that has read records commits an epoch. And only a row about the newest commit may move a group back.
 		return at
 	}
@@ -272,17 +272,19 @@ func (o *Owner) write(ctx context.Context, id string, commits map[translate.Part
 	return done, err
 }
 
-// note keeps a group's state, says when to look again, and logs a state when its kind is new; waiting only once it has
+// note keeps a group's state, says when to look again, and logs a state when its kind, or the reason of a refusal, is new; waiting only once it has
 // lasted.
 func (o *Owner) note(w *work, s translate.WriteState, after time.Duration) {
 	o.mu.Lock()
 	g, t := w.g, o.now()
 	old, said, since := g.state.Kind, g.said, g.since
+	// Once one missing right is granted the next one may be what is missing.
+	news := old != s.Kind || s.Kind == translate.Refused && g.state.Reason != s.Reason
 	g.state, g.lookAt, g.trouble = s, t.Add(after), false
 	if !g.soon.IsZero() && g.soon.Before(g.lookAt) {
 		g.lookAt = g.soon
 	}
-	if old != s.Kind {
+	if news {
 		g.since, g.said = t, false
 	}
 	say := !g.said && (s.Kind != translate.Waiting || t.Sub(g.since) >= loud)

@@ -283,6 +283,16 @@ func TestSameNames(t *testing.T) {
 	f.judge("new", orders(0), 10, exact(11))
 	f.round()
 	f.want("new", orders(0), 11)
+	// What the target has for a remote topic says nothing about its namesake on the source.
+	bills := kafka.TP{Topic: "bills"}
+	f.others("half", orders(0), 3, -1)
+	f.commit("half", twin, 999)
+	f.commit("half", bills, 20)
+	f.commit("half", kafka.TP{Topic: "bills", Partition: 1}, 20)
+	f.poll()
+	f.judge("half", bills, 20, exact(22))
+	f.round()
+	f.want("half", bills, -1)
 }
 
 // TestCheckpointRule is MirrorMaker 2's: lower on the target only where the group went back on the source.

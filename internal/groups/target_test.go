@@ -104,6 +104,9 @@ func TestPartialFailure(t *testing.T) {
 	}
 	f.want("g", orders(0), 11)
 	f.want("g", orders(1), -1)
+	if _, known := f.owner.groups["g"].wrote[kafka.TP{Topic: "A.orders", Partition: 1}]; known {
+		t.Error("a refused commit is remembered as ours")
+	}
 	f.clock.pass(retry)
 	f.round()
 	f.want("g", orders(1), -1) // such a refusal does not pass in a second
@@ -211,9 +214,23 @@ func TestTargetDoesNotAnswer(t *testing.T) {
 		t.Errorf("the round of a healthy group took %v", took)
 	}
 	f.want(there, orders(0), 50)
+	f.commit(there, orders(0), 60)
+	f.judge(there, orders(0), 60, exact(60))
+	f.poll()
+	f.clock.pass(patience)
+	n, done := write.Hits(), make(chan error, 1)
+	go func() { done <- f.owner.Round(f.ctx()) }() // both are due
+	before = time.Now()
+	if err := write.Wait(f.ctx(), n+1); err != nil || time.Since(before) > patience/4 {
+		t.Errorf("a healthy group had to wait for one in trouble: %v (%v)", time.Since(before), err)
+	}
+	if err := <-done; err == nil {
+		t.Error("a coordinator that is still loading gave no error")
+	}
+	f.want(there, orders(0), 60)
 	fault.Remove()
 	f.want(here, orders(0), 30)
-	f.clock.pass(retry)
+	f.clock.pass(patience)
 	f.round()
 	f.want(here, orders(0), 40)
 }
@@ -324,7 +341,15 @@ func TestNames(t *testing.T) {
 		f.judge(g, orders(0), 10, exact(11))
 	}
 	f.poll()
+	asked := counts(f.dst, kmsg.OffsetFetch)
 	f.round()
+	for range 5 {
+		f.clock.pass(retry)
+		f.round()
+	}
+	if asked.Hits() > 1 {
+		t.Errorf("a name that is taken was looked at %d times in %v", asked.Hits(), 5*retry)
+	}
 	f.state("shared", translate.Refused)
 	f.state("worker", translate.Refused)
 	if write.Hits() != 0 {

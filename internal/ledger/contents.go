@@ -48,7 +48,7 @@ func (c *Contents) Apply(offset int64, key, value []byte) error {
 	k, err := ParseKey(key)
 	if err != nil {
 		c.Other = append(c.Other, Damage{Key: string(key), Offset: offset, Err: err})
-		return nil
+		return nil //nolint:nilerr // damage is remembered, not returned
 	}
 	p := Partition{k.Topic, k.Partition}
 	if value == nil {

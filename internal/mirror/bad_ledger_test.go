@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -54,7 +55,7 @@ func TestDamagedHead(t *testing.T) {
 				t.Error("the log does not say that the partition stopped")
 			}
 			run.halt(t)
-			if got := r.kept(headKey(bad)).Value; string(got) != string(damage(head.Value)) {
+			if got := r.kept(headKey(bad)).Value; !bytes.Equal(got, damage(head.Value)) {
 				t.Error("the damaged record was written over: what it was cannot be found out any more")
 			}
 			r.overwrite(head, head.Value) // an operator restores the record

@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -29,7 +28,7 @@ func BenchmarkTinyBatches(b *testing.B) {
 	for range b.N {
 		run := r.start(r.partitions("tiny"))
 		for run.flow.Totals().Records.Load() < n {
-			if wait(context.Background(), 5*time.Millisecond) != nil {
+			if wait(b.Context(), 5*time.Millisecond) != nil {
 				b.Fatal("no end")
 			}
 		}

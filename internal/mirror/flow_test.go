@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -131,7 +132,9 @@ func (r *rig) start(ps map[kafka.TP]Partition) *running {
 		kill()
 		run.wg.Wait()
 		flowStop()
-		_ = <-run.flowed // ends with the context
+		if err := <-run.flowed; err != nil && !errors.Is(err, context.Canceled) {
+			r.t.Errorf("flow: %v", err)
+		}
 		f.Close()
 	})
 	return run

@@ -99,7 +99,7 @@ func (f *Flow) settleTail(ctx context.Context, h head, id lane.Identity, o *open
 		o.inexact = a.Duplicates
 		if err := replay(o.m, a.Runs, t.landed, o.tailEnd); err != nil {
 			o.reason = "offset map: " + err.Error()
-			return nil
+			return nil //nolint:nilerr // the error is the reason why the partition stops
 		}
 		if a.Place > int64(o.m.Through()) {
 			err = o.m.Advance(offsetmap.SourceOffset(a.Place))

@@ -38,7 +38,7 @@ func TestMirrorMakerFormattersAndTranslate(t *testing.T) {
 		}
 		dst, err := Read(ctx, cl, "A."+l.Topic, ReadCommitted)
 		if err != nil || Compare(src, dst).Err() != nil {
-			return false, "records are not there yet", nil
+			return false, "records are not there yet", nil //nolint:nilerr // the error is the reason that the waiter shows
 		}
 		recs, err := Read(ctx, cl, "A.checkpoints.internal", ReadUncommitted)
 		return err == nil && len(recs) >= 2, "records are there, checkpoints are not", nil

@@ -66,13 +66,13 @@ func lockPort(port int) (*os.File, error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
-		return nil, nil
+		return nil, nil //nolint:nilerr // taken by another process: no port, no error
 	}
 	l, err := net.Listen("tcp", loopback(port))
 	if err != nil {
 		os.Remove(path)
 		f.Close()
-		return nil, nil
+		return nil, nil //nolint:nilerr // taken by another process: no port, no error
 	}
 	if err := l.Close(); err != nil {
 		f.Close()

@@ -169,5 +169,5 @@ func tailFile(path string, lines int) string {
 	if err != nil {
 		return err.Error()
 	}
-	return string(lastLines(text, lines))
+	return lastLines(text, lines)
 }

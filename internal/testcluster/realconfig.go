@@ -163,7 +163,7 @@ func (r *Real) awaitNode(ctx context.Context, n *node, up []*node) error {
 
 func nodeReady(ctx context.Context, r *Real, cl *kgo.Client, admin *kadm.Client, n *node, up []*node) (bool, string, error) {
 	if err := dialOnce(ctx, n.client); err != nil {
-		return false, err.Error(), nil // not listening yet: cheaper to find out than by kgo's retries
+		return false, err.Error(), nil //nolint:nilerr // not listening yet: cheaper to find out than by kgo's retries
 	}
 	// Not kadm's BrokerMetadata: a request that names no topic is answered from
 	// kgo's cache, however old.
@@ -171,7 +171,7 @@ func nodeReady(ctx context.Context, r *Real, cl *kgo.Client, admin *kadm.Client,
 	req.Topics = []kmsg.MetadataRequestTopic{}
 	meta, err := req.RequestWith(ctx, cl.SeedBrokers()[0])
 	if err != nil {
-		return false, err.Error(), nil
+		return false, err.Error(), nil //nolint:nilerr // the error is the reason that the waiter shows
 	}
 	var known []int32
 	for _, b := range meta.Brokers {
@@ -187,7 +187,7 @@ func nodeReady(ctx context.Context, r *Real, cl *kgo.Client, admin *kadm.Client,
 		err = res.Error()
 	}
 	if err != nil {
-		return false, "create a topic: " + err.Error(), nil
+		return false, "create a topic: " + err.Error(), nil //nolint:nilerr // the error is the reason that the waiter shows
 	}
 	return true, "", nil
 }
