@@ -156,8 +156,8 @@ func TestGroupStates(t *testing.T) {
 
 // Before 2.6 the list has no states, before 3.8 no types.
 func TestGroupsOfOldBrokers(t *testing.T) {
-	_, c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"), kfake.MaxVersions(kversion.V3_0_0()))
-	cl := open(t, c)
+	_, older := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"), kfake.MaxVersions(kversion.V3_0_0()))
+	cl := open(t, older)
 	commit(t, cl, "g", TP{"t", 0}, 1)
 	groups, err := cl.Groups(deadline(t))
 	noError(t, err)
@@ -165,7 +165,7 @@ func TestGroupsOfOldBrokers(t *testing.T) {
 		t.Errorf("3.0: %+v", groups)
 	}
 
-	_, c = fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"), kfake.MaxVersions(kversion.V2_5_0()))
+	fc, c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"), kfake.MaxVersions(kversion.V2_5_0()))
 	cl = open(t, c)
 	commit(t, cl, "g", TP{"t", 0}, 1)
 	live(t, fc, c, "alive", kgo.Balancers(kgo.RangeBalancer()))
