@@ -238,8 +238,8 @@ func TestLaneMovesAway(t *testing.T) {
 	f.poll()
 	f.round()
 	f.want("g", orders(0), 110)
-	if s := f.owner.States(); len(s) != 0 {
-		t.Errorf("groups of others have states: %v", s)
+	if s := f.owner.States(); len(s) != 0 || len(f.owner.rows) != 0 {
+		t.Errorf("groups of others have states and rows: %v, %v", s, f.owner.rows)
 	}
 	f.others("g", orders(0), 111, -1) // the other process; equal to nothing that we know
 	f.env.since()

@@ -136,7 +136,7 @@ func (l *Lane) dropAll(p *part) {
 func (l *Lane) restart(p *part) {
 	p.retryAt = 0
 	if p.NotYet != "" {
-		p.reason = p.NotYet
+		l.halt(p, p.NotYet, true)
 		p.retryAt = now() + l.flow.Limits.StopRetry
 		return
 	}

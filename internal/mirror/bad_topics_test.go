@@ -246,6 +246,32 @@ func TestDenied(t *testing.T) {
 	}
 }
 
+// TestNextObstacle: a partition that waits for something says what it waits for now, not what it waited for first.
+func TestNextObstacle(t *testing.T) {
+	r := newRig(t, 1)
+	r.settings.Limits.StopRetry = 60_000 // so that only the news itself can bring the new reason
+	log := r.listen()
+	r.both("orders", 1)
+	r.produce("orders", 0, 10)
+	tp := kafka.TP{Topic: "orders"}
+	why := func(s string) map[kafka.TP]Partition {
+		ps := r.partitions("orders")
+		p := ps[tp]
+		p.NotYet = s
+		ps[tp] = p
+		return ps
+	}
+	run := r.start(why("CREATE on the topic is missing"))
+	r.stopped(run, tp, "CREATE")
+	run.flow.SetPartitions(why("DESCRIBE_CONFIGS on the topic is missing"))
+	r.stopped(run, tp, "DESCRIBE_CONFIGS")
+	if !log.line("partition stopped", "DESCRIBE_CONFIGS") {
+		t.Error("the log does not say what is missing now")
+	}
+	run.flow.SetPartitions(r.partitions("orders"))
+	r.same("orders")
+}
+
 // TestDeniedIdentity: rights that a lane needs for its own identity and topics are named in the error that ends it, and
 // the next take-over has them.
 func TestDeniedIdentity(t *testing.T) {

@@ -299,8 +299,12 @@ func (l *Lane) inform(p *part, info Partition) {
 			return
 		}
 	}
-	if p.step == halted && old.NotYet != "" && info.NotYet == "" {
+	switch {
+	case p.step != halted || old.NotYet == "":
+	case info.NotYet == "":
 		p.retryAt = 1
+	case p.reason == old.NotYet:
+		l.halt(p, info.NotYet, true) // one obstacle is gone and the next one shows
 	}
 }
 
