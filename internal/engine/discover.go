@@ -110,7 +110,7 @@ func (f *flow) apply(r topics.Result) {
 		fates[d.Topic] = groups.Fate{Mirrored: d.Mirrored, Why: d.Detail, Remote: d.Remote}
 	}
 	for _, t := range r.Topics {
-		fates[t.Name] = groups.Fate{Mirrored: true, Remote: t.Remote, SourceID: t.SourceID}
+		fates[t.Name] = groups.Fate{Mirrored: true, Remote: t.Remote, SourceID: t.SourceID, TargetID: t.TargetID}
 		for i := range t.Partitions {
 			tp := kafka.TP{Topic: t.Name, Partition: i}
 			notYet := t.NotYet

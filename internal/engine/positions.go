@@ -130,6 +130,9 @@ func (p *positions) Topic(name string) (groups.Fate, bool) {
 	return f, ok
 }
 
+// Leased asks the lane group's lease.
+func (p *positions) Leased() bool { return p.flow.members.lease.Valid() }
+
 func (p *positions) setFates(f map[string]groups.Fate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,6 +59,7 @@ type env struct {
 	owner       *Owner
 	fates       map[string]Fate
 	lose        bool
+	expired     atomic.Bool
 	published   []publication
 	checkpoints []said
 }
@@ -74,6 +76,8 @@ func (e *env) fate(name string, f Fate) {
 	defer e.mu.Unlock()
 	e.fates[name] = f
 }
+
+func (e *env) Leased() bool { return !e.expired.Load() }
 
 func (e *env) Publish(lane int32, key verdicts.Key, row *verdicts.Row) {
 	e.mu.Lock()

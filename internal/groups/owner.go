@@ -40,6 +40,9 @@ type Environment interface {
 	// Publish writes (or with nil deletes) a row of a group whose verdicts partition this process owns. It may lose it:
 	// what does not come back through Apply is published again.
 	Publish(lane int32, key verdicts.Key, row *verdicts.Row)
+	// Leased says whether this process may write as owner right now; it is asked before each commit. A process that was
+	// paused wakes up with groups that are somebody else's.
+	Leased() bool
 	// Checkpoint hands over a position for the checkpoints topic, when there is news. It does not block, and is called
 	// from several goroutines, never from two for one group.
 	Checkpoint(group string, remote kafka.TP, upstream, downstream int64, metadata string)

@@ -243,6 +243,9 @@ func (o *Owner) may(w *work, v view) error {
 	if o.groups[w.id] != w.g {
 		return fmt.Errorf("group %q is not ours any more", w.id)
 	}
+	if !o.env.Leased() {
+		return errors.New("the lease of this process ran out")
+	}
 	if age := o.now().Sub(v.at); age >= patience {
 		return fmt.Errorf("the target took %v to say how its groups stand", age.Round(time.Millisecond))
 	}

@@ -288,6 +288,7 @@ func TestLateAnswers(t *testing.T) {
 	}{
 		{"the look took long", func(f *fix) { f.clock.pass(patience) }},
 		{"the lane went away", func(f *fix) { f.owner.Own(f.owner.lane("g"), false) }},
+		{"the lease ran out", func(f *fix) { f.env.expired.Store(true) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFix(t)

@@ -104,10 +104,21 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 	for _, name := range names {
 		b.group(name)
 	}
+	whole := map[string]string{}
 	for key, row := range found.by {
+		if key.Partition == verdicts.WholeGroup {
+			whole[key.Group] = cmp.Or(row.Verdict.Reason, row.Verdict.String())
+			continue
+		}
 		b.add(key, row)
 	}
 	states := r.sourceGroups(ctx, &out, b, names)
+	for _, e := range out.Excluded {
+		delete(whole, e.Group) // the source says it as of now
+	}
+	for _, g := range slices.Sorted(maps.Keys(whole)) {
+		out.Excluded = append(out.Excluded, status.Excluded{Group: g, Why: whole[g]})
+	}
 	on, err := r.onTarget(ctx, &out.Header, b)
 	if err != nil {
 		return out, err
@@ -206,7 +217,7 @@ func (r *Reader) excluded(g kafka.Group) string {
 	switch {
 	case g.Type == "share":
 		return "share groups have no positions to carry"
-	case g.ProtocolType != "" && g.ProtocolType != "consumer":
+	case g.ProtocolType != "" && g.ProtocolType != "consumer" && g.ProtocolType != "streams":
 		return "protocol type " + g.ProtocolType + " keeps no consumer positions"
 	}
 	if ok, rule := r.groups.Match(g.ID); !ok {

@@ -193,6 +193,7 @@ func (l *Lane) handle(e any) {
 	case partitionsChanged:
 		l.partitionsChanged()
 	case commitsChanged:
+		l.forgetRows()
 		l.translateAll()
 	case publish:
 		l.publish(e.key, e.row)

@@ -83,7 +83,7 @@ func (l *Lane) startOpening(ps []*part) {
 		g.SetLimit(8)
 		for i, p := range ps {
 			g.Go(func() error {
-				o := l.openOne(heads[i], found[i], p.remoteTP())
+				o := l.openOne(heads[i], found[i]) // not p: the lane may learn new facts about it meanwhile
 				o.part = p
 				l.post(o)
 				return nil
@@ -97,7 +97,7 @@ func (l *Lane) startOpening(ps []*part) {
 const openFor = 30 * time.Second
 
 // openOne fences a partition that needs it, and settles what stands on its target.
-func (l *Lane) openOne(h head, o opened, to kafka.TP) opened {
+func (l *Lane) openOne(h head, o opened) opened {
 	ctx, cancel := context.WithTimeout(l.jobsCtx, openFor)
 	defer cancel()
 	o.epoch = l.id.Epoch
@@ -105,7 +105,7 @@ func (l *Lane) openOne(h head, o opened, to kafka.TP) opened {
 		return o
 	}
 	if h.fence {
-		epoch, err := l.fenceOne(ctx, to)
+		epoch, err := l.fenceOne(ctx, h.info.remoteTP())
 		if err != nil {
 			o.err, o.gone = err, isFenced(err)
 			return o

@@ -29,6 +29,26 @@ func (l *Lane) translateAll() {
 	}
 }
 
+// forgetRows drops what we know to have published about positions that the source no longer holds. Their owner deletes
+// such rows after a while; the same commit coming back must be news then.
+func (l *Lane) forgetRows() {
+	_, commits := l.flow.snapshot()
+	held := map[verdicts.Key]bool{}
+	for tp, cs := range commits {
+		if l.parts[tp] == nil {
+			continue
+		}
+		for _, c := range cs {
+			held[verdicts.Key{Group: c.Group, Topic: tp.Topic, Partition: tp.Partition}] = true
+		}
+	}
+	for key := range l.rows {
+		if !held[key] {
+			delete(l.rows, key)
+		}
+	}
+}
+
 // translatePart judges every committed position of a partition and publishes what is news. While a job owns the map
 // the last rows stay as they are.
 func (l *Lane) translatePart(p *part) {

@@ -10,7 +10,7 @@ import (
 type Groups struct {
 	Header
 	Groups   []Group    `json:"groups"`             // by id
-	Excluded []Excluded `json:"excluded,omitempty"` // groups of the source whose positions are not carried; needs the source
+	Excluded []Excluded `json:"excluded,omitempty"` // groups whose positions are not carried, as the source or the verdicts topic says
 	Damage   []Damage   `json:"damage,omitempty"`   // records of the verdicts topic that cannot be used
 }
 

@@ -126,7 +126,7 @@ func (g Group) before() (WriteState, bool) {
 		return WriteState{}, false
 	case strings.EqualFold(t.Type, "share"):
 		return WriteState{Kind: Refused, Reason: "on the target the name belongs to a share group, which has no positions"}, true
-	case t.Protocol != "" && t.Protocol != "consumer":
+	case t.Protocol != "" && t.Protocol != "consumer" && t.Protocol != "streams":
 		return WriteState{Kind: Refused, Reason: fmt.Sprintf("on the target the name belongs to a group of protocol type %q", t.Protocol)}, true
 	case !strings.EqualFold(t.State, "Empty"):
 		return WriteState{Kind: Active, GroupState: t.State}, true
