@@ -80,6 +80,5 @@ func runRun(e *env, file string, o runOptions) error {
 	if err != nil {
 		return fmt.Errorf("stop: %w", err)
 	}
-	log.Info("stopped, every lane is released")
 	return nil
 }

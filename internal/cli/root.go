@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -66,6 +67,9 @@ func (e *env) logger() (*slog.Logger, error) {
 	return nil, usagef("--log-format %q: use text or json", e.log.format)
 }
 
+// signalsTogether is how close signals count as one.
+const signalsTogether = 300 * time.Millisecond
+
 // Main runs a command line and gives the exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -81,6 +85,18 @@ func Main(args []string, stdout, stderr io.Writer) int {
 			cancel()
 		case <-abort.Done():
 			return
+		}
+		// Whoever ends a process group can send one signal twice; a person takes longer to change their mind.
+		settle := time.NewTimer(signalsTogether)
+		defer settle.Stop()
+		for waiting := true; waiting; {
+			select {
+			case <-signals:
+			case <-settle.C:
+				waiting = false
+			case <-abort.Done():
+				return
+			}
 		}
 		select {
 		case <-signals:
@@ -125,6 +141,7 @@ FILE is YAML (docs/config.md) or a MirrorMaker 2 properties file.
 
 Exit codes: 0 fine; 1 failed; 2 wrong usage or file; 3 something is stopped, damaged or not exact
 (with --check); 130 ended by a signal (run: by a second one) before it was done.`,
+		Version:       buildVersion().Version,
 		SilenceErrors: true, SilenceUsage: true,
 		Args:                       knownCommand,
 		RunE:                       func(root *cobra.Command, _ []string) error { return root.Help() },

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,25 +65,69 @@ func Run(ctx context.Context, cfg *config.Config, flows []config.Flow, opts Opti
 			f.close()
 		}
 	}()
+	var away []config.Flow
+	var first error
 	for _, fc := range flows {
 		f, err := open(ctx, cfg, fc, opts)
-		if f != nil {
+		switch _, unreachable := errors.AsType[*kafka.ErrUnreachable](err); {
+		case err == nil:
 			runs = append(runs, f)
-		}
-		if err != nil {
+		case unreachable && len(flows) > 1:
+			f.close()
+			away, first = append(away, fc), cmp.Or(first, fmt.Errorf("flow %s: %w", fc.Name(), err))
+			opts.Log.Warn("flow cannot start, trying again until it can", "flow", fc.Name().String(), "error", err)
+		default:
+			f.close()
 			return fmt.Errorf("flow %s: %w", fc.Name(), err)
 		}
+	}
+	if len(runs) == 0 {
+		return first
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	for _, f := range runs {
 		g.Go(func() error {
-			if err := f.run(ctx, opts); err != nil && (ctx.Err() == nil || errors.Is(err, mirror.ErrUnreleased)) {
+			if err := f.run(ctx, opts); err != nil && ctx.Err() == nil {
 				return fmt.Errorf("flow %s: %w", f.cfg.Name(), err)
 			}
 			return nil
 		})
 	}
+	for _, fc := range away {
+		g.Go(func() error { return startLater(ctx, cfg, fc, opts) })
+	}
 	return g.Wait()
+}
+
+// again is how often a flow is tried whose cluster was away at the start.
+const again = 10 * time.Second
+
+// startLater runs a flow as soon as its clusters can be reached: the other flows of the file go on meanwhile.
+func startLater(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options) error {
+	for sleep(ctx, again) {
+		started, err := startOne(ctx, cfg, fc, opts)
+		if started || ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startOne tries once; started is false while a cluster cannot be reached.
+func startOne(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options) (started bool, err error) {
+	f, err := open(ctx, cfg, fc, opts)
+	defer f.close()
+	if _, unreachable := errors.AsType[*kafka.ErrUnreachable](err); unreachable {
+		return false, nil
+	}
+	if err == nil {
+		opts.Log.Info("flow starts now", "flow", fc.Name().String())
+		err = f.run(ctx, opts)
+	}
+	if err != nil && ctx.Err() == nil {
+		return true, fmt.Errorf("flow %s: %w", fc.Name(), err)
+	}
+	return true, nil
 }
 
 // open connects both ends and checks that they are what the file says.
@@ -235,8 +280,10 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 		return err
 	}
 	if n := f.members.unreleased.Load(); n > 0 {
-		return fmt.Errorf("%d lanes: %w", n, mirror.ErrUnreleased)
+		f.log.Warn("stopped; nothing is lost, the next start looks at the target's tail of the lanes that were not released", "not_released", n)
+		return nil
 	}
+	f.log.Info("stopped, every lane is released")
 	return nil
 }
 

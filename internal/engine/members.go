@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,7 +54,9 @@ const session = 10 * time.Second
 const rebalanceTimeout = 30 * time.Second
 
 func (m *members) options(instance string) []kgo.Opt {
+	host, _ := os.Hostname()
 	opts := []kgo.Opt{
+		kgo.ClientID(fmt.Sprintf("tidemark-%s-%d", host, os.Getpid())), // what "status" shows as the owner of a lane
 		kgo.ConsumerGroup(m.group),
 		kgo.ConsumeTopics(m.topic),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
@@ -75,9 +78,9 @@ func (m *members) assigned(lanes []int32) {
 	if len(lanes) == 0 {
 		return
 	}
-	m.log.Info("lanes assigned", "lanes", lanes)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.log.Info("lanes assigned", "lanes", lanes, "held", len(m.lanes)+len(lanes))
 	for _, n := range lanes {
 		if m.lanes[n] != nil || m.stop.Err() != nil {
 			continue
@@ -135,6 +138,9 @@ func (m *members) confirmed(ctx context.Context) bool {
 }
 
 func (m *members) revoked(lanes []int32) {
+	if len(lanes) > 0 && m.stop.Err() == nil {
+		m.log.Info("lanes go to another worker", "lanes", lanes)
+	}
 	m.end(lanes, func(o *ownership) { o.cancel() })
 }
 

@@ -169,6 +169,9 @@ func (r *Reader) headRow(c *ledger.Contents, lane int32, p ledger.Partition, h l
 	case owner.State == status.LaneFree:
 		w.State = status.Idle
 	}
+	if !h.Mirrored() {
+		return w // stopped before anything could be mirrored
+	}
 	m, err := c.Map(p)
 	if err != nil {
 		w.State, w.Reason = status.Damaged, err.Error()

@@ -177,6 +177,9 @@ func mapOf(c *ledger.Contents, lane int32, p ledger.Partition, list bool) status
 		Topic: p.Topic, Partition: p.Partition, RemoteTopic: h.RemoteTopic, Lane: lane,
 		From: status.Unknown, MirroredTo: status.Unknown, TargetEnd: status.Unknown, Runs: status.Unknown,
 	}
+	if !h.Mirrored() {
+		return out // stopped before anything could be mirrored
+	}
 	m, err := c.Map(p)
 	if err != nil {
 		out.Error = err.Error()

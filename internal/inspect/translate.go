@@ -11,6 +11,7 @@ import (
 	"tidemark/internal/ledger"
 	"tidemark/internal/status"
 	"tidemark/internal/translate"
+	"tidemark/internal/verdicts"
 	"tidemark/offsetmap"
 )
 
@@ -30,6 +31,10 @@ func (r *Reader) Translate(ctx context.Context, group string) (status.Translatio
 	out.Trouble, out.Damage = found.trouble, found.damage
 	for key, row := range found.by {
 		v := row.Verdict
+		if key.Partition == verdicts.WholeGroup {
+			out.Notes = append(out.Notes, fmt.Sprintf("group %q has no positions on the target: %s", group, v))
+			continue
+		}
 		if row.Committed < 0 || !v.HasPosition() {
 			p := position(key.Topic, key.Partition, row.Committed, v)
 			p.RemoteTopic, p.Metadata, p.AsOf = row.RemoteTopic, row.Metadata, row.At.UTC()

@@ -54,6 +54,10 @@ type Head struct {
 	At          time.Time
 }
 
+// Mirrored says whether anything can have been written for the partition. A head without a map only says why it never
+// came to that.
+func (h Head) Mirrored() bool { return len(h.Map) > 0 }
+
 // Kind of a ledger record, from its key.
 type Kind uint8
 
@@ -99,14 +103,10 @@ func ParseKey(key []byte) (Key, error) {
 		return Key{Kind: KindClaim}, nil
 	}
 	part := strings.Split(s, "/")
+	bad := false
 	num := func(i, bits int) uint64 {
-		if i >= len(part) {
-			return 0
-		}
 		v, err := strconv.ParseUint(part[i], 10, bits)
-		if err != nil {
-			part = nil
-		}
+		bad = bad || err != nil
 		return v
 	}
 	var k Key
@@ -115,10 +115,8 @@ func ParseKey(key []byte) (Key, error) {
 		k = Key{Kind: KindHead, Topic: part[2], Partition: int32(num(1, 31))}
 	case len(part) == 5 && part[0] == "block":
 		k = Key{Kind: KindBlock, Topic: part[4], Partition: int32(num(1, 31)), Incarnation: uint32(num(2, 32)), Block: uint32(num(3, 32))}
-	default:
-		part = nil
 	}
-	if part == nil || k.Topic == "" {
+	if bad || k.Topic == "" {
 		return Key{}, fmt.Errorf("%w: key %q is none of the ledger's", ErrDamaged, s)
 	}
 	return k, nil

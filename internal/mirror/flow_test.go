@@ -317,3 +317,30 @@ func TestLostLaneGivesItsBytesBack(t *testing.T) {
 		}
 	}
 }
+
+// docs/stopped.md: with its head deleted from the ledger and the remote topic empty again, a partition is mirrored anew.
+func TestMirrorAnewWithoutItsHead(t *testing.T) {
+	r := newRig(t, 1)
+	r.create(r.src, "orders", 1, nil)
+	r.create(r.dst, "A.orders", 1, nil)
+	r.produce("orders", 0, 500)
+	run := r.start(r.partitions("orders"))
+	r.same("orders")
+	run.stop()
+	run.wg.Wait()
+	if err := r.target.DeleteTopic("A.orders"); err != nil {
+		t.Fatal(err)
+	}
+	r.create(r.dst, "A.orders", 1, nil)
+	cl, err := kgo.NewClient(kgo.SeedBrokers(r.target.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: r.settings.Ledger, Key: []byte("head/0/orders")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	r.produce("orders", 500, 100)
+	r.start(r.partitions("orders"))
+	r.same("orders")
+}

@@ -54,10 +54,13 @@ func (l *Lane) writeHead(p *part, acked func()) {
 // head stays: its anchor is what the tail on the target is settled by, and a new epoch over it would make that tail
 // unexplained.
 func (l *Lane) writeStop(p *part) {
-	if p.head == nil {
-		return
+	h := ledger.Head{Topic: p.TP.Topic, Partition: p.TP.Partition, RemoteTopic: p.Remote, ProducerID: -1, Epoch: -1, SourceEnd: -1}
+	switch {
+	case p.damaged != "":
+		return // what it was must stay to be found out
+	case p.head != nil:
+		h = *p.head
 	}
-	h := *p.head
 	h.State, h.Reason, h.At = ledger.Stopped, p.reason, time.UnixMilli(now())
 	l.putHead(p, h, nil)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -53,7 +54,11 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 	if contents.ClaimLost() {
 		how = lane.Crashed
 	}
-	l.log.Info("taking over", "how", how.String(), "producer_id", got.ProducerID, "epoch", got.Epoch)
+	level := slog.LevelInfo
+	if how == lane.First || how == lane.Clean {
+		level = slog.LevelDebug // the normal case of every lane at every start
+	}
+	l.log.Log(ctx, level, "taking over", "how", how.String(), "producer_id", got.ProducerID, "epoch", got.Epoch)
 	if how == lane.Expired {
 		l.log.Warn("the former owner's identity expired on the target, so it cannot be fenced; waiting until its lease has run out",
 			"former", contents.Claim.Owner, "wait", f.SessionTimeout)
@@ -161,6 +166,9 @@ func (l *Lane) fenceHeads(ctx context.Context, c *ledger.Contents) error {
 	var tps []kafka.TP
 	of := map[kafka.TP]kafka.TP{}
 	for p, h := range c.Heads {
+		if !h.Mirrored() {
+			continue // never written, so there is nothing to fence, and a marker would take offset 0 of a new topic
+		}
 		to := kafka.TP{Topic: h.RemoteTopic, Partition: p.Partition}
 		of[to] = kafka.TP{Topic: p.Topic, Partition: p.Partition}
 		tps = append(tps, to)
@@ -204,7 +212,7 @@ func (l *Lane) fromLedger(p *part) {
 		return
 	}
 	h, ok := l.contents.Heads[key]
-	if !ok {
+	if !ok || !h.Mirrored() {
 		return
 	}
 	m, err := l.contents.Map(key)

@@ -1,6 +1,10 @@
 package status
 
-import "time"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
 
 // State is how it stands with a partition.
 type State string
@@ -93,11 +97,6 @@ func (f Flow) Findings() []string {
 		return []string{f.Flow + ": no run has created " + f.Ledger.Topic + " yet"}
 	}
 	var out []string
-	for _, l := range f.Lanes {
-		if l.State == LaneFree {
-			out = append(out, f.Flow+": "+laneName(l.Lane)+" has no owner")
-		}
-	}
 	for _, p := range f.Partitions {
 		switch {
 		case p.State == Stopped, p.State == Damaged, p.State == New:
@@ -105,6 +104,18 @@ func (f Flow) Findings() []string {
 		case p.Missing > 0:
 			out = append(out, f.Flow+": a part of the offset map of "+partitionName(p.Topic, p.Partition)+" is missing")
 		}
+	}
+	var free []string
+	for _, l := range f.Lanes {
+		if l.State == LaneFree {
+			free = append(free, strconv.Itoa(int(l.Lane)))
+		}
+	}
+	switch {
+	case len(free) > 0 && len(free) == len(f.Lanes):
+		out = append(out, f.Flow+": no worker runs, none of the "+strconv.Itoa(len(free))+" lanes has an owner")
+	case len(free) > 0:
+		out = append(out, f.Flow+": no owner of lanes "+strings.Join(free, ", "))
 	}
 	for _, d := range f.Damage {
 		out = append(out, f.Flow+": damaged record "+d.Key+" in "+partitionName(d.Topic, d.Partition))

@@ -57,8 +57,11 @@ func (g Groups) Findings() []string {
 	var out []string
 	for _, group := range g.Groups {
 		for _, p := range group.Positions {
-			if !p.Exact && !p.Verdict.Final() {
-				out = append(out, "group "+group.Group+", "+partitionName(p.Topic, p.Partition)+": "+p.Sentence)
+			switch where := "group " + group.Group + ", " + partitionName(p.Topic, p.Partition) + ": "; {
+			case p.Stale() && !p.Verdict.Final():
+				out = append(out, where+"the group has committed on the source since the verdict was made")
+			case !p.Exact && !p.Verdict.Final():
+				out = append(out, where+p.Sentence)
 			}
 		}
 	}

@@ -109,8 +109,6 @@ func partitionName(topic string, partition int32) string {
 	return Printable(topic) + "-" + strconv.Itoa(int(partition))
 }
 
-func laneName(n int32) string { return "lane " + strconv.Itoa(int(n)) }
-
 // damageText lists records that cannot be used.
 func damageText(ds []Damage) string {
 	if len(ds) == 0 {

@@ -39,6 +39,9 @@ func (g Groups) lag(p Position) string {
 }
 
 func (p Position) verdict() string {
+	if p.OnTarget != Unknown && p.Target != Unknown && p.OnTarget > p.Target {
+		return Printable(p.Sentence) + fmt.Sprintf("; the target's own commit is ahead by %d and counts there", p.OnTarget-p.Target)
+	}
 	if p.Stale() {
 		return Printable(p.Sentence) + fmt.Sprintf("; since then the group committed %s on the source", number(p.Now))
 	}

@@ -181,8 +181,8 @@ func TestFindings(t *testing.T) {
 	f := flow()
 	f.Trouble = []Trouble{{"read tidemark-ledger.A.internal-1", "no leader"}}
 	want := []string{
-		"A->B: lane 1 has no owner", "A->B: orders-1 is stopped", "A->B: a part of the offset map of payments-0 is missing",
-		"A->B: payments-1 is new", `A->B: "x\x1b[2J"-0 is damaged`, "A->B: damaged record head/0/x in tidemark-ledger.A.internal-2",
+		"A->B: orders-1 is stopped", "A->B: a part of the offset map of payments-0 is missing",
+		"A->B: payments-1 is new", `A->B: "x\x1b[2J"-0 is damaged`, "A->B: no owner of lanes 1", "A->B: damaged record head/0/x in tidemark-ledger.A.internal-2",
 		"A->B: read tidemark-ledger.A.internal-1: no leader",
 	}
 	if diff := cmp.Diff(want, f.Findings()); diff != "" {
@@ -192,7 +192,7 @@ func TestFindings(t *testing.T) {
 		t.Error("trouble makes a snapshot incomplete, and nothing else does")
 	}
 	// A final no is no finding: the group is left out on purpose, or never had a position.
-	want = []string{"group billing, orders-0: ahead of the mirror by 10, held at offset 90 until it catches up"}
+	want = []string{"group billing, orders-0: the group has committed on the source since the verdict was made", "group billing, orders-0: ahead of the mirror by 10, held at offset 90 until it catches up"}
 	if diff := cmp.Diff(want, groups().Findings()); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}

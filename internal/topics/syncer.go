@@ -155,6 +155,8 @@ func (s *Syncer) apply(ctx context.Context, actions []Action, failed map[string]
 		switch {
 		case err == nil:
 			s.log.Info("remote topic created", "topic", a.Topic, "remote", a.Remote, "partitions", a.Partitions)
+		case errors.Is(err, kerr.InvalidReplicationFactor):
+			failed[a.Topic] = fmt.Sprintf("%v: the flow's replication_factor is %d, set it to at most the number of the target's brokers, or to -1 for their default", err, s.rules.ReplicationFactor)
 		case !errors.Is(err, kerr.TopicAlreadyExists):
 			failed[a.Topic] = err.Error()
 		}
