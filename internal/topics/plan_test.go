@@ -20,9 +20,16 @@ func rules(t *testing.T, policy mm2.Policy, include ...string) Rules {
 func TestDecideAndPlan(t *testing.T) {
 	r := rules(t, mm2.DefaultPolicy{Aliases: []string{"A", "B"}}, ".*")
 	source := []Topic{
-		{Name: "orders", Partitions: 6}, {Name: "grown", Partitions: 8}, {Name: "same", Partitions: 2}, {Name: "wide", Partitions: 1},
-		{Name: "B.orders", Partitions: 6}, {Name: "tidemark-ledger.B.internal", Partitions: 32}, {Name: "__consumer_offsets", Partitions: 50},
-		{Name: "heartbeats", Partitions: 1}, {Name: "denied", Err: "DESCRIBE is missing"}, {Name: "x.internal", Partitions: 1},
+		{Name: "orders", Partitions: 6},
+		{Name: "grown", Partitions: 8},
+		{Name: "same", Partitions: 2},
+		{Name: "wide", Partitions: 1},
+		{Name: "B.orders", Partitions: 6},
+		{Name: "tidemark-ledger.B.internal", Partitions: 32},
+		{Name: "__consumer_offsets", Partitions: 50},
+		{Name: "heartbeats", Partitions: 1},
+		{Name: "denied", Err: "DESCRIBE is missing"},
+		{Name: "x.internal", Partitions: 1},
 	}
 	target := []Topic{{Name: "A.grown", Partitions: 3}, {Name: "A.same", Partitions: 2}, {Name: "A.wide", Partitions: 5}}
 	decisions := Decide(source, r)
