@@ -161,8 +161,28 @@ func (l *Lane) readOn(p *part) {
 		return
 	}
 	p.feed.start(l.flow, p.core.Next(), p.core.Map().LastEpoch())
-	p.dirty = true
+	p.dirty, p.heardAt = true, now()
 	l.advance(p)
+}
+
+// silence is how long a partition may bring nothing although the source is known to hold more, ms.
+const silence = 5000
+
+// listen starts reading again where a partition has nothing to do and hears nothing, although the source is known to hold
+// more than it was given. That should not happen; a partition that stands still without a word must not be the result if
+// it does.
+func (l *Lane) listen(p *part, t int64) {
+	end := p.sourceEnd
+	if l.flow.Committed {
+		end = p.sourceLSO
+	}
+	if l.draining || !p.core.Idle() || p.core.Busy() || end <= p.core.Next() || t-p.heardAt < silence {
+		return
+	}
+	asked, held, paused := p.feed.state()
+	l.log.Warn("reading starts again: nothing came although the source holds more", "partition", p.TP.String(), "next", p.core.Next(), "source_end", end,
+		"asked", asked, "held", held, "paused", paused)
+	l.readOn(p)
 }
 
 // observe takes the numbers that every fetch answer carries.

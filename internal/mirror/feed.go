@@ -9,7 +9,8 @@ import (
 )
 
 // feed is the reading side of one partition: which offset is asked for next, and how many fetched bytes the lane still
-// holds. It is shared between the fetcher's goroutines and the lane's, hence the lock.
+// holds. It is shared between the fetcher's goroutines and the lane's, hence the lock. The fetcher is told under the lock:
+// otherwise what a sink asks for could overtake a start of the lane's, and nobody would wait for its answer.
 type feed struct {
 	tp   kafka.TP
 	lane *Lane
@@ -26,8 +27,8 @@ type feed struct {
 // start begins (again) at an offset. Bytes fetched before are stale from now on.
 func (fd *feed) start(f *Flow, offset int64, epoch int32) {
 	fd.mu.Lock()
+	defer fd.mu.Unlock()
 	fd.asked, fd.epoch, fd.paused, fd.closed = offset, epoch, false, false
-	fd.mu.Unlock()
 	f.fetcher.Drop(fd.tp)
 	f.fetcher.Want(fd.tp, offset, epoch)
 }
@@ -35,23 +36,26 @@ func (fd *feed) start(f *Flow, offset int64, epoch int32) {
 // stop ends reading; answers that are under way are thrown away.
 func (fd *feed) stop(f *Flow) {
 	fd.mu.Lock()
+	defer fd.mu.Unlock()
 	fd.closed = true
-	fd.mu.Unlock()
 	f.fetcher.Drop(fd.tp)
+}
+
+// state is what reading was about, for the log.
+func (fd *feed) state() (asked, held int64, paused bool) {
+	fd.mu.Lock()
+	defer fd.mu.Unlock()
+	return fd.asked, fd.held, fd.paused
 }
 
 // free gives back n held bytes and reads on if that was what reading waited for.
 func (fd *feed) free(f *Flow, n int64) {
 	fd.mu.Lock()
+	defer fd.mu.Unlock()
 	fd.held -= n
-	again := fd.paused && !fd.closed && fd.held <= fd.cap/2
-	if again {
+	if fd.paused && !fd.closed && fd.held <= fd.cap/2 {
 		fd.paused = false
-	}
-	offset, epoch := fd.asked, fd.epoch
-	fd.mu.Unlock()
-	if again {
-		f.fetcher.Want(fd.tp, offset, epoch)
+		f.fetcher.Want(fd.tp, fd.asked, fd.epoch)
 	}
 }
 
@@ -77,19 +81,16 @@ func (f *Flow) sink(got wire.Fetched) {
 		release(got)
 		return
 	}
-	want := false
 	if len(got.Records) > 0 {
 		fd.held += int64(len(got.Records))
 		var whole bool
 		fd.asked, fd.epoch, whole = after(got.Records, fd.asked, fd.epoch)
-		want = whole && fd.held < fd.cap
-		fd.paused = whole && !want
+		fd.paused = whole && fd.held >= fd.cap
+		if whole && !fd.paused {
+			f.fetcher.Want(fd.tp, fd.asked, fd.epoch)
+		}
 	}
-	offset, epoch := fd.asked, fd.epoch
 	fd.mu.Unlock()
-	if want {
-		f.fetcher.Want(fd.tp, offset, epoch)
-	}
 	fd.lane.post(fetched{feed: fd, Fetched: got})
 }
 

@@ -17,6 +17,7 @@ func (l *Lane) intake(e fetched) {
 		l.giveBack(e)
 		return
 	}
+	p.heardAt = now()
 	l.observe(p, e)
 	if e.Diverging != nil {
 		l.diverged(p, e.Diverging.Epoch, e.Diverging.End)

@@ -322,6 +322,7 @@ func (l *Lane) tick() {
 			if at := p.core.WakeAt(); at != 0 && t >= at {
 				l.advance(p)
 			}
+			l.listen(p, t)
 		}
 		l.flushIfDue(p, t)
 		l.syncIfDue(p, t)

@@ -277,3 +277,26 @@ func marker(t *testing.T, base int64) []byte {
 	binary.BigEndian.PutUint32(b[17:], sum)
 	return b
 }
+
+// A partition that hears nothing although the source holds more starts reading again by itself.
+func TestSilentPartitionReadsOn(t *testing.T) {
+	_, f, l := bareLane(t)
+	tp := kafka.TP{Topic: "t", Partition: 0}
+	p := newPart(Partition{TP: tp, Remote: "A.t"})
+	l.parts[tp] = p
+	p.core = lane.NewPart(l.limits, offsetmap.New(offsetmap.Origin{}), 9)
+	p.feed = &feed{tp: tp, lane: l, cap: 1 << 20}
+	f.feeds[tp] = p.feed
+	p.step = live
+	p.feed.start(f, 50, -1) // reading went on elsewhere
+	p.sourceLSO, p.heardAt = 80, now()
+	l.tick()
+	if asked, _, _ := p.feed.state(); asked != 50 {
+		t.Fatalf("reading started again at once, at %d", asked)
+	}
+	p.heardAt -= silence
+	l.tick()
+	if asked, _, _ := p.feed.state(); asked != 0 {
+		t.Fatalf("reading is at %d, want 0", asked)
+	}
+}

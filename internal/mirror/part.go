@@ -33,6 +33,7 @@ type part struct {
 	liveAt  int64  // when it went live last, ms
 	edge    int64  // source offset after the last batch seen: the next one begins there or behind
 	looks   int    // looks in a row that failed for reasons that pass
+	heardAt int64  // when reading last brought something that could be used, ms
 	retryAt int64
 
 	stopAfter *stopLater
