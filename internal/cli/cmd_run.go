@@ -31,7 +31,7 @@ tail and goes on without loss.`,
 }
 
 // frugal makes the collector run at half of Go's default headroom. What lives is a few dozen MiB of pooled buffers, so
-// the headroom is pure resident size: 158 MB against 130 MB at the same CPU time (docs/performance.md). GOGC still wins.
+// the headroom is pure resident size: 143 MB against 112 MB at the same CPU time (docs/performance.md). GOGC still wins.
 func frugal() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
@@ -62,7 +62,7 @@ func runRun(e *env, file string, o runOptions) error {
 	frugal()
 	done := make(chan error, 1)
 	go func() {
-		done <- engine.Run(e.ctx, cfg, flows, engine.Options{InstanceID: o.instance, Log: log, Abort: e.abort})
+		done <- engine.Run(e.ctx, cfg, flows, engine.Options{InstanceID: o.instance, Log: log})
 	}()
 	select {
 	case err = <-done:

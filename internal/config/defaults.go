@@ -49,7 +49,7 @@ func DefaultFlow(source, target string) Flow {
 		Lanes: 32,
 
 		// One response holds at most 4 MiB: 32 MiB keeps 8 of them between the two clusters, enough for about
-		// 300 MB/s at a round trip of 100 ms, and more did not move more on loopback (docs/performance.md).
+		// 300 MB/s at a round trip of 100 ms (arithmetic, not measured).
 		MemoryBytes: 32 << 20,
 
 		UnmirroredPositions: UnmirroredNone,

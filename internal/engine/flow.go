@@ -31,7 +31,6 @@ var ErrSameCluster = errors.New("source and target are the same cluster")
 type Options struct {
 	InstanceID string // static membership: a restarted worker takes its lanes back at once
 	Log        *slog.Logger
-	Abort      context.Context //nolint:containedctx // ends at the second signal; ctx at the first
 }
 
 // flow is one running flow.

@@ -4,7 +4,7 @@
 // fencing. This package holds its decisions as pure state: events go in, actions come out; time is an argument and all
 // I/O is the caller's (internal/mirror). So every crash point and every broker answer can be tried in a test.
 //
-//	Takeover   the order of steps from "assigned" to "writing": read, fence, settle, claim
+//	Judge      how a lane is taken over: first owner, clean hand-over, after a crash, after an expired identity
 //	Part       one partition: what to send now, what an answer means, when to fence, look, stop
 //	Align      where a partition goes on after an unclean stop
 //	Group      which queued source batches go to the target as one

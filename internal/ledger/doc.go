@@ -15,7 +15,8 @@
 //
 // Invariants:
 //
-//	LG1: a block is acknowledged before the first head that names it is sent.
+//	LG1: a block stands in the log before the first head that names it. One writer appends both in that order to one
+//	     partition, idempotently, so a reader that finds the head has read the block.
 //	LG2: an unknown version is an error of the whole partition: guessing at a newer writer's records could move a
 //	     group forward. A damaged head or block is an error of its partition only, listed in Contents.Damaged.
 //	LG3: reading never needs more than the partition's own records, so a lane needs no other lane and no local disk.
