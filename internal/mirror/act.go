@@ -179,8 +179,16 @@ func (l *Lane) listen(p *part, t int64) {
 	if l.draining || !p.core.Idle() || p.core.Busy() || end <= p.core.Next() || t-p.heardAt < silence {
 		return
 	}
+	l.readAgain(p, "nothing came although the source holds more")
+}
+
+// readAgain is readOn for what should not happen: it says so, with what is needed to find out why.
+func (l *Lane) readAgain(p *part, why string) {
+	if p.step != live || p.core.Busy() || l.draining {
+		return // the end of a fence or a look reads on
+	}
 	asked, held, paused := p.feed.state()
-	l.log.Warn("reading starts again: nothing came although the source holds more", "partition", p.TP.String(), "next", p.core.Next(), "source_end", end,
+	l.log.Warn("reading starts again", "why", why, "partition", p.TP.String(), "next", p.core.Next(), "source_end", p.sourceEnd, "last_stable", p.sourceLSO,
 		"asked", asked, "held", held, "paused", paused)
 	l.readOn(p)
 }

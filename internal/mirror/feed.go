@@ -17,7 +17,8 @@ type feed struct {
 	cap  int64 // bytes after which reading pauses, so that one slow partition cannot use up the flow's budget
 
 	mu     sync.Mutex
-	asked  int64 // offset of the outstanding or next fetch; answers for another one are stale
+	turn   uint64 // counts starts: an answer belongs to one, even if it reaches the lane after the next
+	asked  int64  // offset of the outstanding or next fetch; answers for another one are stale
 	epoch  int32 // leader epoch of the last batch seen, -1 unknown
 	held   int64
 	paused bool
@@ -28,6 +29,7 @@ type feed struct {
 func (fd *feed) start(f *Flow, offset int64, epoch int32) {
 	fd.mu.Lock()
 	defer fd.mu.Unlock()
+	fd.turn++
 	fd.asked, fd.epoch, fd.paused, fd.closed = offset, epoch, false, false
 	f.fetcher.Drop(fd.tp)
 	f.fetcher.Want(fd.tp, offset, epoch)
@@ -39,6 +41,13 @@ func (fd *feed) stop(f *Flow) {
 	defer fd.mu.Unlock()
 	fd.closed = true
 	f.fetcher.Drop(fd.tp)
+}
+
+// current says whether an answer is one to what was asked for last.
+func (fd *feed) current(turn uint64) bool {
+	fd.mu.Lock()
+	defer fd.mu.Unlock()
+	return !fd.closed && fd.turn == turn
 }
 
 // state is what reading was about, for the log.
@@ -62,6 +71,7 @@ func (fd *feed) free(f *Flow, n int64) {
 // fetched is an answer of the fetcher on its way to the lane.
 type fetched struct {
 	feed *feed
+	turn uint64 // of the feed, when the answer was taken
 	wire.Fetched
 }
 
@@ -90,8 +100,11 @@ func (f *Flow) sink(got wire.Fetched) {
 			f.fetcher.Want(fd.tp, fd.asked, fd.epoch)
 		}
 	}
+	turn := fd.turn
 	fd.mu.Unlock()
-	fd.lane.post(fetched{feed: fd, Fetched: got})
+	// Not under the lock: the lane's own lock guards what it lets go of when it ends, and that takes this one. So an
+	// answer can be posted after reading began again; its turn tells.
+	fd.lane.post(fetched{feed: fd, turn: turn, Fetched: got})
 }
 
 func release(got wire.Fetched) {

@@ -11,10 +11,16 @@ import (
 // intake turns a fetch answer into pieces. Damage and what must not be guessed stops the partition at its offset.
 func (l *Lane) intake(e fetched) {
 	p := l.parts[e.TP]
-	// Only what continues exactly where the core stands counts: an answer from before a restart, a look or a drain would
-	// make it skip what lies between.
-	if p == nil || p.step != live || p.feed != e.feed || l.draining || e.Offset != p.core.Next() {
+	// Only what was asked for last and continues exactly where the core stands counts: an answer from before a restart, a
+	// look or a drain would make it skip what lies between, or have it twice and wait for ever for what follows.
+	switch {
+	case p == nil || p.step != live || p.feed != e.feed || l.draining || !e.feed.current(e.turn):
 		l.giveBack(e)
+		return
+	case e.Offset != p.core.Next():
+		// Nobody would ask for what lies between.
+		l.giveBack(e)
+		l.readAgain(p, "the answer does not follow what was taken before")
 		return
 	}
 	p.heardAt = now()

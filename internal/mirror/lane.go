@@ -186,10 +186,7 @@ func (l *Lane) handle(e any) {
 	case answered:
 		l.answer(e)
 	case journaled:
-		r := answer(e.journal.tp, e.result, 0, e.journal.epoch)
-		if why := e.journal.answered(e.flight, r); why != "" && l.gone == "" {
-			l.gone = why
-		}
+		l.journaled(e)
 	case partitionsChanged:
 		l.partitionsChanged()
 	case commitsChanged:
@@ -209,6 +206,20 @@ func (l *Lane) handle(e any) {
 		l.started(e)
 	default:
 		panic(fmt.Sprintf("mirror: unknown lane event %T", e))
+	}
+}
+
+func (l *Lane) journaled(e journaled) {
+	waited := l.ledger.fails >= stalled
+	r := answer(e.journal.tp, e.result, 0, e.journal.epoch)
+	if why := e.journal.answered(e.flight, r); why != "" && l.gone == "" {
+		l.gone = why
+	}
+	if !waited || l.ledger.fails >= stalled {
+		return
+	}
+	for _, p := range l.parts { // what was queued meanwhile has nothing else to wake it
+		l.advance(p)
 	}
 }
 

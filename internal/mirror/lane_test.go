@@ -56,7 +56,7 @@ func dataBatch(t *testing.T, base int64, n int) []byte {
 	return b
 }
 
-// an answer that was in the inbox when reading began again lower is taken: the records between are never copied.
+// An answer that was in the inbox when reading began again lower is taken: the records between are never copied.
 func TestStaleAnswerIsGivenBack(t *testing.T) {
 	_, f, l := bareLane(t)
 	tp := kafka.TP{Topic: "t", Partition: 0}

@@ -1,0 +1,82 @@
+package mirror
+
+import (
+	"testing"
+
+	"tidemark/internal/batch"
+	"tidemark/internal/kafka"
+	"tidemark/internal/lane"
+	"tidemark/internal/wire"
+	"tidemark/offsetmap"
+)
+
+// livePart is a partition that reads from offset 0.
+func livePart(t *testing.T) (*Flow, *Lane, *part) {
+	t.Helper()
+	_, f, l := bareLane(t)
+	tp := kafka.TP{Topic: "t", Partition: 0}
+	p := newPart(Partition{TP: tp, Remote: "A.t"})
+	l.parts[tp] = p
+	p.core = lane.NewPart(l.limits, offsetmap.New(offsetmap.Origin{}), 9)
+	p.feed = &feed{tp: tp, lane: l, cap: 1 << 20}
+	f.feeds[tp] = p.feed
+	p.step = live
+	p.feed.start(f, 0, -1)
+	return f, l, p
+}
+
+func answerAt(p *part, offset int64, records []byte) wire.Fetched {
+	return wire.Fetched{TP: p.TP, Offset: offset, Records: records, Release: func() {}, HighWatermark: -1, LastStable: -1, LogStart: -1}
+}
+
+// A sink that was held up between taking an answer and posting it hands over the same offset twice: once from before
+// reading began again, and once from after. Were the first one taken, all that follows the second would be thrown away
+// and nobody would ask for what lies between.
+func TestAnswerFromBeforeReadingBeganAgain(t *testing.T) {
+	f, l, p := livePart(t)
+	f.sink(answerAt(p, 0, dataBatch(t, 0, 10)))
+	late := l.take() // not posted yet
+	p.feed.stop(f)
+	p.feed.start(f, 0, -1)
+	for _, e := range late {
+		l.handle(e)
+	}
+	if n := p.core.Next(); n != 0 {
+		t.Errorf("the core took an answer from before: it wants %d next", n)
+	}
+	f.sink(answerAt(p, 0, dataBatch(t, 0, 20)))
+	for _, e := range l.take() {
+		l.handle(e)
+	}
+	if asked, _, _ := p.feed.state(); p.core.Next() != 20 || asked != 20 {
+		t.Fatalf("STANDS STILL: the core wants %d next, asked for is %d", p.core.Next(), asked)
+	}
+}
+
+// What waited while the ledger could not be written goes out once it can, even if nothing else happens to the partition.
+func TestQueueGoesOnWithTheLedger(t *testing.T) {
+	f, l, p := livePart(t)
+	l.ledger.add([]byte("k"), []byte("v"), nil)
+	l.kick()
+	l.ledger.fails = stalled
+	f.sink(answerAt(p, 0, dataBatch(t, 0, 10)))
+	for _, e := range l.take() {
+		l.handle(e)
+	}
+	if len(p.outs) != 0 {
+		t.Fatal("data went out while the ledger was stalled")
+	}
+	l.handle(journaled{journal: l.ledger, flight: l.ledger.flight})
+	if l.ledger.fails != 0 {
+		t.Fatal("the ledger did not recover")
+	}
+	l.tick()
+	if len(p.outs) != 1 {
+		t.Fatalf("STANDS STILL: %d batches on their way, queue idle: %v", len(p.outs), p.core.Idle())
+	}
+	for _, o := range p.outs {
+		if v, _, err := batch.Next(o.bytes); err != nil || v.Count() != 10 {
+			t.Errorf("batch of %d records, %v", v.Count(), err)
+		}
+	}
+}
