@@ -49,6 +49,38 @@ func (b *Builder) Each(v View, fn func(Record) error) error {
 // then.
 func Each(v View, fn func(Record) error) error { return NewBuilder().Each(v, fn) }
 
+// EachLegacy calls fn for every record of a set of v0 and v1 messages, as cut
+// off by Legacy, in order, with absolute offsets; a v0 message has timestamp
+// -1. next is the offset after the set. What holds for fn, and the errors, are
+// as for Each; fn is not called for a set with an error. Such sets are rare, so
+// it goes by way of RebuildLegacy instead of a walker of its own.
+func (b *Builder) EachLegacy(set []byte, fn func(Record) error) (next int64, err error) {
+	outs, next, err := b.RebuildLegacy(set, RebuildOptions{})
+	defer func() {
+		for _, o := range outs {
+			b.Release(o)
+		}
+	}()
+	if err != nil {
+		return next, err
+	}
+	for _, o := range outs {
+		at, used := 0, int64(0)
+		err := b.Each(View(o.Bytes), func(r Record) error {
+			for used == int64(o.Spans[at].Count) {
+				at, used = at+1, 0
+			}
+			r.Offset = o.Spans[at].Offset + used
+			used++
+			return fn(r)
+		})
+		if err != nil {
+			return next, err
+		}
+	}
+	return next, nil
+}
+
 // Build makes one batch of recs, whose Offset is not looked at: deltas run
 // 0..n-1. A nil slice is null on the wire. ErrTooLarge if the records take
 // more than 1 GiB.

@@ -103,6 +103,19 @@ func checkOldSets(t *testing.T, rows []oldSet) {
 				t.Errorf("codecs (-want +got):\n%s", diff)
 			}
 			sameRecords(t, sourceRecords(t, b, outs, 0), c.want)
+			if c.opt != (RebuildOptions{}) {
+				return // EachLegacy gives all of it, as it is
+			}
+			var each []Record
+			next, err = b.EachLegacy(c.set, func(r Record) error {
+				r.Key, r.Value = bytes.Clone(r.Key), bytes.Clone(r.Value)
+				each = append(each, r)
+				return nil
+			})
+			if err != nil || next != c.next {
+				t.Fatalf("each: next %d, want %d; %v", next, c.next, err)
+			}
+			sameRecords(t, each, c.want)
 		})
 	}
 }

@@ -184,6 +184,45 @@ func TestOldMessageFormats(t *testing.T) {
 	}
 }
 
+// TestOldFormatsAfterKill: what was mirrored of a segment in an old format is found on the target after an unclean stop.
+func TestOldFormatsAfterKill(t *testing.T) {
+	r := newRig(t, 1)
+	r.both("orders", 1)
+	var sizes []int
+	for range 200 {
+		sizes = append(sizes, 500)
+	}
+	r.batches("orders", sizes...)
+	v2, stored := r.read(r.src, "orders")[0], split(r.stored("orders"))
+	n := int64(len(v2) - 5) // all but the last batch
+	var told []stretch
+	for i := int64(0); i < n; i += 50 {
+		var set []byte
+		for o := i; o < min(i+50, n); o++ {
+			set = v1(set, byte(o/(n/2+1)), o, 1_600_000_000_000+o, fmt.Sprint("k", o), fmt.Sprintf("old=%d", o))
+		}
+		told = append(told, stretch{min(i+50, n), set})
+	}
+	want := append(olds(int(n)), v2[n:]...)
+	l := r.lie("orders")
+	for i := range 3 {
+		l.tell(told[:(i+1)*len(told)/4])
+		run := r.start(r.partitions("orders"))
+		r.until("records on the target", func() (bool, string) {
+			n := run.flow.Totals().Records.Load()
+			return n > 0, fmt.Sprint(n)
+		})
+		run.kill()
+		run.wg.Wait()
+	}
+	l.tell(append(told, stored[len(stored)-1]))
+	r.start(r.partitions("orders"))
+	r.until("the records", func() (bool, string) {
+		got := r.read(r.dst, "A.orders")[0]
+		return slices.Equal(got, want), fmt.Sprintf("%d records, want %d", len(got), len(want))
+	})
+}
+
 func olds(n int) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf("old=%d", i))

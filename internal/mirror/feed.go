@@ -19,7 +19,7 @@ type feed struct {
 	mu     sync.Mutex
 	turn   uint64 // counts starts: an answer belongs to one, even if it reaches the lane after the next
 	asked  int64  // offset of the outstanding or next fetch; answers for another one are stale
-	epoch  int32 // leader epoch of the last batch seen, -1 unknown
+	epoch  int32  // leader epoch of the last batch seen, -1 unknown
 	held   int64
 	paused bool
 	closed bool

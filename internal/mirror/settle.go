@@ -188,7 +188,21 @@ func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.Alig
 		isolation = 1
 	}
 	from := max(in.Through, in.SourceStart)
-	err := f.sourceNet.Scan(ctx, h.info.TP, from, in.SourceEnd, isolation, func(v batch.View, aborted bool) error {
+	take := func(r batch.Record) error {
+		if r.Offset < from {
+			return nil
+		}
+		records++
+		out = append(out, lane.SourceRecord{Offset: r.Offset, Hash: hash.record(r), Key: hash.key(r.Key), Tombstone: r.Value == nil})
+		return nil
+	}
+	enough := func(err error) error {
+		if err == nil && records > most {
+			return errEnough
+		}
+		return err
+	}
+	err := f.sourceNet.ScanOld(ctx, h.info.TP, from, in.SourceEnd, isolation, func(v batch.View, aborted bool) error {
 		if n := len(epochs); n == 0 || epochs[n-1].Epoch != v.LeaderEpoch() {
 			epochs = append(epochs, offsetmap.EpochStart{Epoch: v.LeaderEpoch(), Start: offsetmap.SourceOffset(max(v.BaseOffset(), from))})
 		}
@@ -199,18 +213,10 @@ func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.Alig
 			}
 			return nil
 		}
-		err := f.builder.Each(v, func(r batch.Record) error {
-			if r.Offset < from {
-				return nil
-			}
-			records++
-			out = append(out, lane.SourceRecord{Offset: r.Offset, Hash: hash.record(r), Key: hash.key(r.Key), Tombstone: r.Value == nil})
-			return nil
-		})
-		if err == nil && records > most {
-			return errEnough
-		}
-		return err
+		return enough(f.builder.Each(v, take))
+	}, func(set []byte) (int64, error) {
+		next, err := f.builder.EachLegacy(set, take)
+		return next, enough(err)
 	})
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, nil, fmt.Errorf("read %s from offset %d to find what is mirrored: %w", h.info.TP, from, err)

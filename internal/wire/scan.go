@@ -62,6 +62,14 @@ func (e *ErrRefused) Unwrap() error { return kerr.ErrorForCode(e.Code) }
 // Errors: *ErrOutOfRange, *ErrRefused, batch.ErrMagic for messages older than
 // v2, or ctx's error together with the trouble that made it wait.
 func (n *Net) Scan(ctx context.Context, tp kafka.TP, from, to int64, isolation int8, fn func(v batch.View, aborted bool) error) error {
+	return n.ScanOld(ctx, tp, from, to, isolation, fn, nil)
+}
+
+// ScanOld is Scan for logs that may hold sets of v0 and v1 messages, as topics
+// do that are older than Kafka 0.11. old gets each set, as batch.Legacy cuts it
+// off, and says which offset follows it; the set may begin before from. nil
+// means that there are none.
+func (n *Net) ScanOld(ctx context.Context, tp kafka.TP, from, to int64, isolation int8, fn func(v batch.View, aborted bool) error, old func(set []byte) (next int64, err error)) error {
 	if from >= to {
 		return nil
 	}
@@ -81,7 +89,7 @@ func (n *Net) Scan(ctx context.Context, tp kafka.TP, from, to int64, isolation i
 		}
 	})
 	g.Go(func() error { return f.Run(scanCtx) })
-	err := scan(scanCtx, f, got, tp, from, to, fn)
+	err := scan(scanCtx, f, got, tp, from, to, visitor{fn, old})
 	cancel()
 	ran := g.Wait()
 	switch {
@@ -98,8 +106,14 @@ func (n *Net) Scan(ctx context.Context, tp kafka.TP, from, to int64, isolation i
 	return err
 }
 
+// visitor is what a scan calls.
+type visitor struct {
+	fn  func(v batch.View, aborted bool) error
+	old func(set []byte) (next int64, err error)
+}
+
 // scan takes responses until position to is reached.
-func scan(ctx context.Context, f *Fetcher, got <-chan Fetched, tp kafka.TP, from, to int64, fn func(v batch.View, aborted bool) error) error {
+func scan(ctx context.Context, f *Fetcher, got <-chan Fetched, tp kafka.TP, from, to int64, visit visitor) error {
 	var trouble error
 	for pos := from; pos < to; {
 		f.Want(tp, pos, -1)
@@ -124,7 +138,7 @@ func scan(ctx context.Context, f *Fetcher, got <-chan Fetched, tp kafka.TP, from
 		case x.Release == nil:
 			return fmt.Errorf("scan %v at offset %d: the log diverges, though no epoch was asked about", tp, pos)
 		}
-		next, err := scanBatches(x, pos, to, fn)
+		next, err := visit.batches(x, pos, to)
 		x.Release()
 		if err != nil {
 			return fmt.Errorf("scan %v: %w", tp, err)
@@ -137,12 +151,18 @@ func scan(ctx context.Context, f *Fetcher, got <-chan Fetched, tp kafka.TP, from
 	return nil
 }
 
-// scanBatches gives the batches of one response to fn and returns the position
-// behind them.
-func scanBatches(x Fetched, pos, to int64, fn func(v batch.View, aborted bool) error) (int64, error) {
+// batches gives the batches of one response to the visitor and returns the
+// position behind them.
+func (s visitor) batches(x Fetched, pos, to int64) (int64, error) {
 	filter := batch.NewAbortFilter(x.Aborted)
 	for rest := x.Records; len(rest) > 0 && pos < to; {
 		v, behind, err := batch.Next(rest)
+		if errors.Is(err, batch.ErrMagic) && s.old != nil {
+			if pos, rest, err = s.set(rest, pos); err != nil {
+				return pos, err
+			}
+			continue
+		}
 		if err != nil {
 			return pos, fmt.Errorf("at offset %d: %w", pos, err)
 		}
@@ -154,12 +174,28 @@ func scanBatches(x Fetched, pos, to int64, fn func(v batch.View, aborted bool) e
 		if v.NextOffset() <= pos {
 			continue // brokers may begin with a batch below the offset asked for
 		}
-		if err := fn(v, aborted); err != nil {
+		if err := s.fn(v, aborted); err != nil {
 			return pos, err
 		}
 		pos = v.NextOffset()
 	}
 	return pos, nil
+}
+
+// set gives the old messages at the start of records to the visitor.
+func (s visitor) set(records []byte, pos int64) (int64, []byte, error) {
+	set, rest, err := batch.Legacy(records)
+	if err != nil {
+		return pos, nil, fmt.Errorf("at offset %d: %w", pos, err)
+	}
+	if len(set) == 0 {
+		return pos, nil, nil // cut short: the next fetch brings it
+	}
+	next, err := s.old(set)
+	if err != nil {
+		return pos, nil, err
+	}
+	return max(pos, next), rest, nil
 }
 
 // logStart asks the leader for the first offset of a log; -1 if it does not
