@@ -64,6 +64,17 @@ func (c *Client) Fence(ctx context.Context, txid string, id Identity, tps []TP) 
 	return fenced, refused, nil
 }
 
+// Fenceable says why a partition cannot be fenced now: ErrNoTopic, ErrNoLeader,
+// or that the cluster does not answer. Ask before BumpProducer, which takes one
+// of 32,767 epochs whether the fence succeeds or not.
+func (c *Client) Fenceable(ctx context.Context, tp TP) error {
+	refused, err := c.unfit(ctx, []TP{tp})
+	if err != nil {
+		return c.failed(fmt.Sprintf("find the leader of %v", tp), err)
+	}
+	return refused[tp]
+}
+
 // Keepalive runs an empty aborted transaction on tp, the lane's ledger
 // partition. It renews the coordinator's memory of the transactional id
 // (transactional.id.expiration.ms) and that partition's memory of the producer

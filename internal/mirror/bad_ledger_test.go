@@ -2,6 +2,8 @@ package mirror
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,9 +11,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"tidemark/internal/batch"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
 	"tidemark/internal/translate"
+	"tidemark/internal/verdicts"
 )
 
 func headKey(tp kafka.TP) ledger.Key {
@@ -234,5 +238,86 @@ func TestDamagedClaim(t *testing.T) {
 	r.same("orders")
 	if end := r.end(r.dst, kafka.TP{Topic: "A.orders"}); end != before+101 {
 		t.Errorf("the partition's end went from %d to %d, want a fence's marker and 100 records", before, end)
+	}
+}
+
+// TestVerdictsWithoutLeader: a verdicts partition that has no leader when a dead owner's lane is taken over keeps news
+// from its own groups only. Records are mirrored, and the other groups hear of it.
+func TestVerdictsWithoutLeader(t *testing.T) {
+	r := newRig(t, 2)
+	log := r.listen()
+	r.both("orders", 4)
+	r.produce("orders", 0, 200)
+	run := r.start(r.partitions("orders"))
+	r.same("orders")
+	run.kill()
+	run.wg.Wait()
+
+	lost := int32(1)
+	before := r.target.PartitionInfo(r.settings.Verdicts, lost).HighWatermark
+	r.leaderless(r.settings.Verdicts, lost)
+	r.produce("orders", 200, 200)
+	run = r.start(r.partitions("orders"))
+	r.same("orders")
+	groups := map[int32]string{}
+	for i := 0; len(groups) < 2; i++ {
+		g := fmt.Sprint("g", i)
+		groups[ledger.GroupLane(g, 2)] = g
+	}
+	tp := kafka.TP{Topic: "orders", Partition: 2}
+	for _, g := range groups {
+		run.commit(g, tp, 5)
+	}
+	cl, err := kgo.NewClient(kgo.SeedBrokers(r.target.ListenAddrs()...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.settings.Verdicts: {1 - lost: kgo.NewOffset().AtStart()}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	want := verdicts.Key{Group: groups[1-lost], Topic: tp.Topic, Partition: tp.Partition}
+	for heard := false; !heard; {
+		fs := cl.PollFetches(t.Context())
+		fs.EachRecord(func(rec *kgo.Record) { heard = heard || bytes.Equal(rec.Key, want.EncodeKey()) })
+		if err := fs.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run.stop()
+	run.wg.Wait()
+	for n, err := range run.errs {
+		if !errors.Is(err, ErrUnreleased) {
+			t.Errorf("lane %d ended with %v: the next owner would not fence that partition", n, err)
+		}
+	}
+	if end := r.target.PartitionInfo(r.settings.Verdicts, lost).HighWatermark; end != before {
+		t.Errorf("%d offsets were written to a partition that is not fenced", end-before)
+	}
+	if !log.line("has no leader", fmt.Sprintf("%s-%d", r.settings.Verdicts, lost)) {
+		t.Error("the log does not say which partition has no leader")
+	}
+}
+
+// What waits for a verdicts partition's own fence goes out in the epoch of that fence.
+func TestVerdictsAfterTheirFence(t *testing.T) {
+	_, _, l := bareLane(t)
+	j := l.newRowJournal(0)
+	j.held = true
+	l.verdicts[0] = j
+	l.publish(verdicts.Key{Group: "g", Topic: "t"}, nil)
+	l.kick()
+	if j.flight != nil {
+		t.Fatal("written before the fence")
+	}
+	l.handle(rowsFenced{n: 0, err: context.DeadlineExceeded})
+	l.kick()
+	if j.flight != nil {
+		t.Fatal("written though the fence did not complete")
+	}
+	l.handle(rowsFenced{n: 0, epoch: 12})
+	l.kick()
+	if j.flight == nil {
+		t.Fatal("not written after the fence")
+	}
+	if v := batch.View(j.flight.bytes); v.ProducerEpoch() != 12 || v.BaseSequence() != 0 {
+		t.Errorf("epoch %d, sequence %d", v.ProducerEpoch(), v.BaseSequence())
 	}
 }

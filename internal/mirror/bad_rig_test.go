@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -327,4 +329,44 @@ func split(b []byte) (out []stretch) {
 		b = rest
 	}
 	return out
+}
+
+// leaderless makes the target say of one partition that it has no leader.
+func (r *rig) leaderless(topic string, partition int32) {
+	addrs := r.target.ListenAddrs()
+	r.target.ControlKey(int16(kmsg.Metadata), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		r.target.KeepControl()
+		req := kreq.(*kmsg.MetadataRequest)
+		resp := req.ResponseKind().(*kmsg.MetadataResponse)
+		for node, addr := range addrs {
+			host, port, _ := net.SplitHostPort(addr)
+			n, _ := strconv.Atoi(port)
+			b := kmsg.NewMetadataResponseBroker()
+			b.NodeID, b.Host, b.Port = int32(node), host, int32(n)
+			resp.Brokers = append(resp.Brokers, b)
+		}
+		asked := false
+		for _, rt := range req.Topics {
+			if rt.Topic == nil {
+				return nil, nil, false
+			}
+			info := r.target.TopicInfo(*rt.Topic)
+			if info == nil {
+				return nil, nil, false
+			}
+			mt := kmsg.NewMetadataResponseTopic()
+			mt.Topic, mt.TopicID = rt.Topic, info.TopicID
+			for _, p := range r.target.PartitionInfos(*rt.Topic) {
+				mp := kmsg.NewMetadataResponseTopicPartition()
+				mp.Partition, mp.Leader, mp.LeaderEpoch = p.Partition, p.Leader, p.Epoch
+				if *rt.Topic == topic && p.Partition == partition {
+					asked = true
+					mp.Leader, mp.ErrorCode = -1, kerr.LeaderNotAvailable.Code
+				}
+				mt.Partitions = append(mt.Partitions, mp)
+			}
+			resp.Topics = append(resp.Topics, mt)
+		}
+		return resp, nil, asked
+	})
 }

@@ -57,6 +57,9 @@ type (
 func (l *Lane) fenceOne(ctx context.Context, tp kafka.TP) (int16, error) {
 	l.coord.turn.Lock()
 	defer l.coord.turn.Unlock()
+	if err := l.flow.target.Fenceable(ctx, tp); err != nil {
+		return 0, err
+	}
 	txid := l.flow.TransactionalID(l.n)
 	id, err := l.flow.target.BumpProducer(ctx, txid, txnTimeout, l.coord.get())
 	if err != nil {

@@ -55,6 +55,10 @@ type Lane struct {
 	keeping  bool // a keepalive is under way
 	startsAt time.Time
 	judgedAt int64
+
+	fencingRows  bool // of a verdicts partition, under way
+	fencedRowsAt time.Time
+
 	draining bool
 
 	contents  *ledger.Contents // as read at take-over, for partitions that the flow names later
@@ -202,64 +206,13 @@ func (l *Lane) handle(e any) {
 		l.partLooked(e)
 	case kept:
 		l.kept(e)
+	case rowsFenced:
+		l.rowsFenced(e)
 	case starts:
 		l.started(e)
 	default:
 		panic(fmt.Sprintf("mirror: unknown lane event %T", e))
 	}
-}
-
-func (l *Lane) journaled(e journaled) {
-	waited := l.ledger.fails >= stalled
-	r := answer(e.journal.tp, e.result, 0, e.journal.epoch)
-	if why := e.journal.answered(e.flight, r); why != "" && l.gone == "" {
-		l.gone = why
-	}
-	if !waited || l.ledger.fails >= stalled {
-		return
-	}
-	for _, p := range l.parts { // what was queued meanwhile has nothing else to wake it
-		l.advance(p)
-	}
-}
-
-func (l *Lane) answer(e answered) {
-	p := e.part
-	if o := p.outs[e.unit.ID]; o != nil {
-		o.inFlight--
-		defer p.letGo(l.flow, e.unit.ID)
-	}
-	if p.core != e.core {
-		return
-	}
-	r := answer(p.remoteTP(), e.result, e.unit.Attempts(), e.unit.Epoch)
-	if r.Answer == lane.Refused && kafka.Classify(e.result.Code) != kafka.Denied {
-		r.Reason = fmt.Sprintf("source records from offset %d on: %s", e.unit.Spans[0].Offset, r.Reason)
-	}
-	if r.Answer == lane.Acked {
-		p.targetStart = max(p.targetStart, e.result.LogStart)
-	}
-	before := p.core.Map().TargetEnd()
-	l.act(p, p.core.Answered(e.unit, r, now()))
-	if p.core.Map().TargetEnd() > before {
-		l.mirrored(p, e.unit)
-	}
-	l.advance(p)
-}
-
-// mirrored notes that a unit is on the target.
-func (l *Lane) mirrored(p *part, u *lane.Unit) {
-	f := l.flow
-	f.counters.Records.Add(int64(u.Count))
-	f.counters.Bytes.Add(int64(u.Size))
-	f.counters.Batches.Add(1)
-	p.dirty = true
-	p.sinceHead += int64(u.Size)
-	l.seal(p)
-	last := u.Spans[len(u.Spans)-1]
-	p.lastUp = last.Offset + int64(last.Count) - 1
-	p.lastDown = int64(p.core.Map().TargetEnd()) - 1
-	l.goesOn(p)
 }
 
 // partitionsChanged takes in what the flow mirrors now: new partitions of this lane, new facts about known ones, and
@@ -340,6 +293,7 @@ func (l *Lane) tick() {
 	}
 	l.openAll()
 	l.keepalive()
+	l.fenceRows()
 	l.askStarts()
 	if t-l.judgedAt >= rejudgeEvery {
 		l.judgedAt = t

@@ -56,7 +56,9 @@ func (l *Lane) drained(deadline time.Time) (finished bool, err error) {
 		return false, nil
 	}
 	for _, j := range l.verdicts {
-		if !j.idle() {
+		if j.held {
+			l.unclean = true // not fenced, so it is still the former owner's to write
+		} else if !j.idle() {
 			return false, nil
 		}
 	}

@@ -123,7 +123,7 @@ func (l *Lane) publish(key verdicts.Key, row *verdicts.Row) {
 	n := ledger.GroupLane(key.Group, l.flow.Lanes)
 	j := l.verdicts[n]
 	if j == nil {
-		j = &journal{lane: l, tp: kafka.TP{Topic: l.flow.Verdicts, Partition: n}, epoch: l.id.Epoch, newest: map[string]int{}}
+		j = l.newRowJournal(n)
 		l.verdicts[n] = j
 	}
 	if row == nil {
@@ -139,6 +139,53 @@ func (l *Lane) publish(key verdicts.Key, row *verdicts.Row) {
 		return
 	}
 	j.add(key.EncodeKey(), value, nil)
+}
+
+func (l *Lane) newRowJournal(n int32) *journal {
+	return &journal{lane: l, tp: kafka.TP{Topic: l.flow.Verdicts, Partition: n}, epoch: l.id.Epoch, newest: map[string]int{}}
+}
+
+// fenceRowsEvery is how often the fence of a verdicts partition is tried that had no leader at take-over.
+const fenceRowsEvery = time.Second
+
+// rowsFenced is what became of the fence of a verdicts partition.
+type rowsFenced struct {
+	n     int32
+	epoch int16
+	err   error
+}
+
+// fenceRows fences one of the verdicts partitions that could not be fenced at take-over; until then nothing is written to
+// them. The coordinator takes one transaction at a time, so there is no gain in asking for several at once.
+func (l *Lane) fenceRows() {
+	if l.draining || l.fencingRows || time.Since(l.fencedRowsAt) < fenceRowsEvery {
+		return
+	}
+	l.fencedRowsAt = time.Now()
+	for n, j := range l.verdicts {
+		if !j.held {
+			continue
+		}
+		l.fencingRows = true
+		l.jobs.Go(func() error {
+			epoch, err := l.fenceOne(l.jobsCtx, j.tp)
+			l.post(rowsFenced{n: n, epoch: epoch, err: err})
+			return nil
+		})
+		return
+	}
+}
+
+func (l *Lane) rowsFenced(e rowsFenced) {
+	l.fencingRows = false
+	j := l.verdicts[e.n]
+	switch {
+	case e.err == nil:
+		j.epoch, j.seq, j.held = e.epoch, 0, false
+		l.log.Info("our own topic is written again", "partition", j.tp.String())
+	case isFenced(e.err) && l.gone == "":
+		l.gone = e.err.Error()
+	}
 }
 
 // startsEvery is how often the target's log starts are asked for: retention there makes positions unusable and the map

@@ -144,7 +144,9 @@ func (f *Flow) readLedger(ctx context.Context, tp kafka.TP) (*ledger.Contents, e
 	return c, nil
 }
 
-// fenceOwn fences the ledger partition and every partition of the verdicts topic, which all lanes write.
+// fenceOwn fences the ledger partition and every partition of the verdicts topic, which all lanes write. Without its
+// ledger a lane can do nothing. A verdicts partition without a leader only keeps news from the groups in it, so it is
+// fenced alone before its next write, as partitions with data are.
 func (l *Lane) fenceOwn(ctx context.Context, tp kafka.TP) error {
 	own := []kafka.TP{tp}
 	for i := range l.flow.Lanes {
@@ -154,8 +156,14 @@ func (l *Lane) fenceOwn(ctx context.Context, tp kafka.TP) error {
 	if err != nil {
 		return err
 	}
-	for tp, why := range refused {
-		return fmt.Errorf("fence %s: %w", tp, why)
+	for to, why := range refused {
+		if to == tp || !errors.Is(why, kafka.ErrNoLeader) {
+			return fmt.Errorf("fence %s: %w", to, why)
+		}
+		l.log.Warn("groups wait: their partition of our own topic has no leader", "partition", to.String())
+		j := l.newRowJournal(to.Partition)
+		j.held = true
+		l.verdicts[to.Partition] = j
 	}
 	return nil
 }
