@@ -141,12 +141,15 @@ func (h *handover) read(ctx context.Context, cl *kgo.Client) error {
 	const round = 50 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, round)
 	defer cancel()
-	fs := cl.PollFetches(ctx)
-	if ctx.Err() != nil {
-		return nil
-	}
+	return h.take(cl.PollFetches(ctx))
+}
+
+// take takes rows in. A poll that ended with its time brings records all the same, and brings them only once.
+func (h *handover) take(fs kgo.Fetches) error {
 	for _, e := range fs.Errors() {
-		return fmt.Errorf("read verdicts: %w", e.Err)
+		if !errors.Is(e.Err, context.DeadlineExceeded) && !errors.Is(e.Err, context.Canceled) {
+			return fmt.Errorf("read verdicts: %w", e.Err)
+		}
 	}
 	for _, r := range fs.Records() {
 		key, err := verdicts.ParseKey(r.Key)
