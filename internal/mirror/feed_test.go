@@ -4,26 +4,8 @@ import (
 	"testing"
 
 	"tidemark/internal/batch"
-	"tidemark/internal/kafka"
-	"tidemark/internal/lane"
 	"tidemark/internal/wire"
-	"tidemark/offsetmap"
 )
-
-// livePart is a partition that reads from offset 0.
-func livePart(t *testing.T) (*Flow, *Lane, *part) {
-	t.Helper()
-	_, f, l := bareLane(t)
-	tp := kafka.TP{Topic: "t", Partition: 0}
-	p := newPart(Partition{TP: tp, Remote: "A.t"})
-	l.parts[tp] = p
-	p.core = lane.NewPart(l.limits, offsetmap.New(offsetmap.Origin{}), 9)
-	p.feed = &feed{tp: tp, lane: l, cap: 1 << 20}
-	f.feeds[tp] = p.feed
-	p.step = live
-	p.feed.start(f, 0, -1)
-	return f, l, p
-}
 
 func answerAt(p *part, offset int64, records []byte) wire.Fetched {
 	return wire.Fetched{TP: p.TP, Offset: offset, Records: records, Release: func() {}, HighWatermark: -1, LastStable: -1, LogStart: -1}
@@ -34,6 +16,7 @@ func answerAt(p *part, offset int64, records []byte) wire.Fetched {
 // and nobody would ask for what lies between.
 func TestAnswerFromBeforeReadingBeganAgain(t *testing.T) {
 	f, l, p := livePart(t)
+	p.feed.start(f, 0, -1)
 	f.sink(answerAt(p, 0, dataBatch(t, 0, 10)))
 	late := l.take() // not posted yet
 	p.feed.stop(f)
@@ -56,6 +39,7 @@ func TestAnswerFromBeforeReadingBeganAgain(t *testing.T) {
 // What waited while the ledger could not be written goes out once it can, even if nothing else happens to the partition.
 func TestQueueGoesOnWithTheLedger(t *testing.T) {
 	f, l, p := livePart(t)
+	p.feed.start(f, 0, -1)
 	l.ledger.add([]byte("k"), []byte("v"), nil)
 	l.kick()
 	l.ledger.fails = stalled

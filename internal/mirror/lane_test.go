@@ -38,6 +38,20 @@ func bareLane(t *testing.T) (*rig, *Flow, *Lane) {
 	return r, f, l
 }
 
+// livePart is a partition of a bare lane that the core decides about; nothing is read yet.
+func livePart(t *testing.T) (*Flow, *Lane, *part) {
+	t.Helper()
+	_, f, l := bareLane(t)
+	tp := kafka.TP{Topic: "t", Partition: 0}
+	p := newPart(Partition{TP: tp, Remote: "A.t"})
+	l.parts[tp] = p
+	p.core = lane.NewPart(l.limits, offsetmap.New(offsetmap.Origin{}), 9)
+	p.feed = &feed{tp: tp, lane: l, cap: 1 << 20}
+	f.feeds[tp] = p.feed
+	p.step = live
+	return f, l, p
+}
+
 // dataBatch is a batch of n records as a source broker stores it at an offset.
 func dataBatch(t *testing.T, base int64, n int) []byte {
 	t.Helper()
@@ -58,13 +72,8 @@ func dataBatch(t *testing.T, base int64, n int) []byte {
 
 // An answer that was in the inbox when reading began again lower is taken: the records between are never copied.
 func TestStaleAnswerIsGivenBack(t *testing.T) {
-	_, f, l := bareLane(t)
-	tp := kafka.TP{Topic: "t", Partition: 0}
-	p := newPart(Partition{TP: tp, Remote: "A.t"})
-	l.parts[tp] = p
-	p.core = lane.NewPart(l.limits, offsetmap.New(offsetmap.Origin{}), 9)
-	p.feed = &feed{tp: tp, lane: l, cap: 1 << 20}
-	f.feeds[tp] = p.feed
+	f, l, p := livePart(t)
+	tp := p.TP
 	// while heading, the fetcher reads on at 50
 	p.step = heading
 	p.feed.start(f, 50, -1)
@@ -82,16 +91,9 @@ func TestStaleAnswerIsGivenBack(t *testing.T) {
 
 // the first hand-over fails for want of a lease, the second goes out without our stamp.
 func TestBytesAreStampedAfterALeaseGap(t *testing.T) {
-	_, f, l := bareLane(t)
-	fl := &flip{}
+	f, l, p := livePart(t)
+	tp, fl := p.TP, &flip{}
 	f.lease = fl
-	tp := kafka.TP{Topic: "t", Partition: 0}
-	p := newPart(Partition{TP: tp, Remote: "A.t"})
-	l.parts[tp] = p
-	p.core = lane.NewPart(l.limits, offsetmap.New(offsetmap.Origin{}), 9)
-	p.feed = &feed{tp: tp, lane: l, cap: 1 << 20}
-	f.feeds[tp] = p.feed
-	p.step = live
 	p.feed.start(f, 0, -1)
 	f.sink(wire.Fetched{TP: tp, Offset: 0, Records: dataBatch(t, 0, 10), Release: func() {}, HighWatermark: -1, LastStable: -1, LogStart: -1})
 	for range 20 {
@@ -152,15 +154,8 @@ func TestFailedOpeningKeepsTheAnchor(t *testing.T) {
 
 // a reopened partition whose look fails is neither halted nor backed off.
 func TestFailedReopeningStops(t *testing.T) {
-	_, f, l := bareLane(t)
-	tp := kafka.TP{Topic: "t", Partition: 0}
-	p := newPart(Partition{TP: tp, Remote: "A.t"})
-	l.parts[tp] = p
-	p.core = lane.NewPart(l.limits, offsetmap.New(offsetmap.Origin{}), 9)
-	p.feed = &feed{tp: tp, lane: l, cap: 1 << 20}
-	f.feeds[tp] = p.feed
-	p.step = live
-	l.outOfRange(p, fetched{feed: p.feed, Fetched: wire.Fetched{TP: tp, Offset: 7}})
+	_, l, p := livePart(t)
+	l.outOfRange(p, fetched{feed: p.feed, Fetched: wire.Fetched{TP: p.TP, Offset: 7}})
 	l.restart(p)
 	p.step = opening
 	l.opened(opened{part: p, m: p.core.Map(), reason: "the source log was truncated"})
@@ -280,14 +275,7 @@ func marker(t *testing.T, base int64) []byte {
 
 // A partition that hears nothing although the source holds more starts reading again by itself.
 func TestSilentPartitionReadsOn(t *testing.T) {
-	_, f, l := bareLane(t)
-	tp := kafka.TP{Topic: "t", Partition: 0}
-	p := newPart(Partition{TP: tp, Remote: "A.t"})
-	l.parts[tp] = p
-	p.core = lane.NewPart(l.limits, offsetmap.New(offsetmap.Origin{}), 9)
-	p.feed = &feed{tp: tp, lane: l, cap: 1 << 20}
-	f.feeds[tp] = p.feed
-	p.step = live
+	f, l, p := livePart(t)
 	p.feed.start(f, 50, -1) // reading went on elsewhere
 	p.sourceLSO, p.heardAt = 80, now()
 	l.tick()
