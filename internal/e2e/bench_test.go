@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -15,40 +12,6 @@ import (
 
 	"tidemark/internal/testcluster"
 )
-
-// fillLarge writes n records of 1,000 bytes in lz4 batches of some 460 KB on the wire, over 6 partitions. Half of each
-// value repeats, as JSON does.
-func fillLarge(b *testing.B, topic string, n int) {
-	b.Helper()
-	conn := suite.source.ClientOpts()
-	if err := testcluster.CreateTopic(b.Context(), conn, topic, 6, nil); err != nil {
-		b.Fatal(err)
-	}
-	cl, err := kgo.NewClient(append(conn, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.Lz4Compression()),
-		kgo.ProducerBatchMaxBytes(1<<20), kgo.ProducerLinger(200*time.Millisecond), kgo.MaxBufferedRecords(40_000))...)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer cl.Close()
-	rnd := rand.New(rand.NewPCG(1, 2))
-	noise := make([]byte, 1<<20)
-	for i := range noise {
-		noise[i] = byte(rnd.Uint32())
-	}
-	fixed := fmt.Appendf(nil, "%0540d", 0)
-	for i := range n {
-		at := rnd.IntN(len(noise) - 500)
-		v := append(append(make([]byte, 0, 1000), noise[at:at+460]...), fixed...)
-		cl.Produce(b.Context(), &kgo.Record{Topic: topic, Partition: int32(i / 1000 % 6), Value: v}, func(_ *kgo.Record, err error) {
-			if err != nil {
-				b.Error(err)
-			}
-		})
-	}
-	if err := cl.Flush(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-}
 
 // BenchmarkLargeBatches mirrors 2 M records of 1 KB in batches of some 460 KB (lz4) between real brokers and reports the
 // mirror's whole CPU time, start included, its largest resident size, and whether the target holds the same payload:
@@ -59,7 +22,7 @@ func BenchmarkLargeBatches(b *testing.B) {
 	for i := range b.N {
 		b.StopTimer()
 		topic := fmt.Sprintf("bl-%d-%d", i, time.Now().UnixNano())
-		fillLarge(b, topic, records)
+		fillBatches(b, topic, largeLoad(records))
 		f := benchFlow(b, "bench"+topic[3:], topic)
 		b.StartTimer()
 		began := time.Now()
@@ -81,20 +44,10 @@ func BenchmarkLargeBatches(b *testing.B) {
 	}
 }
 
-// peak is the largest resident size that the process had, MB. The exit status has a number of that name too, but Linux
-// counts this test's own size into it, from before the new program took the forked process over.
+// peak is the largest resident size that the process had, MB.
 func (w *worker) peak(b *testing.B) float64 {
 	b.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.cmd.Process.Pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	var kb float64
-	if _, err := fmt.Sscan(rest, &kb); err != nil {
-		b.Fatalf("no VmHWM in /proc/PID/status: %v", err)
-	}
-	return kb / 1024
+	return peakOf(b, w.cmd.Process.Pid)
 }
 
 // arrived waits until the remote topic's log ends add up to n.

@@ -2,7 +2,9 @@ package lane
 
 // MergeBelow is the wire size under which a batch is worth merging with its neighbours, by codec (0 none, 1 gzip,
 // 2 snappy, 3 lz4, 4 zstd). Above it the copying and compressing cost more than the target broker's price of a batch of
-// its own. The values are from a prototype on Kafka 4.3 with one replica; nothing here measures them again yet.
+// its own. Where that is, mirror and target broker together: some 80 KB uncompressed, 4.7 KB with lz4, 3 KB with zstd
+// (go test ./internal/e2e -run '^$' -bench MergeThreshold, one replica, a busy machine, noise of 20 %). The values stay
+// below, as the mirror's own part grows from there on. gzip and snappy were not measured: they are taken as zstd and lz4.
 func MergeBelow(codec uint8) int {
 	switch codec {
 	case 0:

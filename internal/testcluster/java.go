@@ -83,6 +83,12 @@ func JavaArgs(client, options map[string]string) []string {
 // its first record. Stop removes its files.
 func MirrorMaker(ctx context.Context, props map[string]string) (*Process, error) {
 	const heapMB = 1024
+	return MirrorMakerHeap(ctx, props, heapMB)
+}
+
+// MirrorMakerHeap is MirrorMaker with a maximum heap, for benchmarks: at a load
+// that fills the machine it needs more than a test does.
+func MirrorMakerHeap(ctx context.Context, props map[string]string, heapMB int) (*Process, error) {
 	libs, err := Libs(ctx)
 	if err != nil {
 		return nil, err
