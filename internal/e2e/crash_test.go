@@ -2,12 +2,14 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/testcluster"
@@ -97,20 +99,25 @@ func (f *flow) faultless(topics ...string) {
 func (f *flow) remoteGrows(topic string, n int64) {
 	f.tb.Helper()
 	cl := suite.target.Client(f.tb)
-	total := func(ctx context.Context) int64 {
+	total := func(ctx context.Context) (sum int64, err error) {
 		ends, err := testcluster.Ends(ctx, cl, f.alias+"."+topic, testcluster.ReadUncommitted)
-		if err != nil {
-			return 0
-		}
-		sum := int64(0)
 		for _, e := range ends {
 			sum += e
 		}
-		return sum
+		return sum, err
 	}
-	from := total(f.tb.Context())
+	from := int64(-1) // an end that cannot be read is no end of 0: whatever is there would count as growth
 	f.until(60*time.Second, fmt.Sprintf("%d more records of %s", n, topic), func(ctx context.Context) (bool, string) {
-		now := total(ctx)
+		now, err := total(ctx)
+		switch {
+		case errors.Is(err, kerr.UnknownTopicOrPartition):
+			now = 0 // it is created by the worker
+		case err != nil:
+			return false, err.Error()
+		}
+		if from < 0 {
+			from = now
+		}
 		return now >= from+n, fmt.Sprintf("%d of %d", now-from, n)
 	})
 }

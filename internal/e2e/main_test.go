@@ -19,11 +19,11 @@ import (
 	"tidemark/internal/testcluster"
 )
 
-// suite is the pair of real clusters that all tests share, and one that asks who connects and checks their rights, which
-// is started by the first test that asks for it.
+// suite is the pair of real clusters that all tests share, one that asks who connects and checks their rights, and one of
+// three brokers; the last two are started by the first test that asks for them.
 var suite struct {
 	source, target *testcluster.Real
-	secured        func() (*testcluster.Real, error)
+	secured, three func() (*testcluster.Real, error)
 }
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -50,14 +50,18 @@ func run(m *testing.M) int {
 		suite.target, err = testcluster.StartReal(ctx, testcluster.RealOptions{Name: "target", Brokers: 1, HeapMB: 768})
 		return err
 	})
-	var secured *testcluster.Real
+	var secured, three *testcluster.Real
 	suite.secured = sync.OnceValues(func() (_ *testcluster.Real, err error) {
 		secured, err = testcluster.StartReal(ctx, securedOptions())
 		return secured, err
 	})
+	suite.three = sync.OnceValues(func() (_ *testcluster.Real, err error) {
+		three, err = testcluster.StartReal(ctx, threeOptions())
+		return three, err
+	})
 	err := g.Wait()
 	defer func() {
-		for _, r := range []*testcluster.Real{suite.source, suite.target, secured} {
+		for _, r := range []*testcluster.Real{suite.source, suite.target, secured, three} {
 			if r != nil {
 				_ = r.Stop()
 			}

@@ -56,7 +56,7 @@ func (l *Lane) openAll() {
 			if p.step == unopened {
 				l.halt(p, p.NotYet, true)
 			}
-		case p.step == unopened || p.step == live && p.reopen:
+		case p.step == unopened || p.step == live && p.reopen && !p.settling():
 			p.step = opening
 			batch = append(batch, p)
 		}
@@ -252,7 +252,6 @@ func (l *Lane) opened(o opened) {
 		p.sourceStart, p.targetStart = o.sourceStart, o.targetStart
 	}
 	if o.inexact > 0 {
-		p.inexact += o.inexact
 		l.log.Warn("resume is not exact: some records may stand twice on the target", "partition", p.TP.String(), "at_most", o.inexact)
 	}
 	if later := p.stopAfter; later != nil {

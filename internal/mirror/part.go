@@ -44,7 +44,6 @@ type part struct {
 	damaged   string         // why the ledger record cannot be used
 	uncertain int64          // of the core, as logged
 	absent    bool           // the last look at the topics did not show it
-	inexact   int64          // records that may stand twice on the target after an inexact alignment
 	reopen    bool           // both ends must be looked at again before it goes on
 
 	pieces map[uint64]*piece
@@ -119,6 +118,14 @@ func (p *part) letGo(f *Flow, id uint64) {
 	if o.rebuilt != nil {
 		f.builder.Release(*o.rebuilt)
 	}
+}
+
+// settling says that the partition's own fence or the look behind it is under way. What it finds belongs into the map
+// before anything else does: a look at both ends at the same time could note the source's lost records first, and its
+// answer would find the partition in another step and be thrown away.
+func (p *part) settling() bool {
+	_, isStopped := p.core.Stopped()
+	return p.core.Busy() && !isStopped
 }
 
 // m is the partition's offset map, or nil before it is opened.

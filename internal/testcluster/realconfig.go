@@ -85,6 +85,9 @@ func (r *Real) brokerProps(n *node) map[string]string {
 	}
 	maps.Copy(props, securityProps(r.opts, r.certs))
 	maps.Copy(props, r.opts.Props)
+	for k, v := range props { // a listener more needs the addresses of those that are there
+		props[k] = strings.NewReplacer("%CLIENT%", n.client, "%CONTROLLER%", n.controller).Replace(v)
+	}
 	return props
 }
 

@@ -98,7 +98,10 @@ func await(ctx context.Context, c *kafka.Client, t InternalTopic) error {
 	for {
 		got, err := c.DescribeTopics(ctx, t.Name)
 		if err == nil && len(got) == 1 && got[0].Err == nil && got[0].Partitions > 0 {
-			return check(ctx, c, t, got[0])
+			// Settings are told by any broker, also by one that has not heard of the topic yet.
+			if err = check(ctx, c, t, got[0]); !errors.Is(err, kerr.UnknownTopicOrPartition) {
+				return err
+			}
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("topic %s was created on cluster %s but is not described after 15 s: %w", t.Name, c.Cluster().Alias, err)

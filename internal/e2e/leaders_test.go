@@ -1,0 +1,225 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tidemark/internal/kafka"
+	"tidemark/internal/testcluster"
+	"tidemark/internal/topics"
+)
+
+// threeOptions describe a cluster in which one of three brokers may be away.
+func threeOptions() testcluster.RealOptions {
+	return testcluster.RealOptions{Name: "three", Brokers: 3, HeapMB: 384, Props: map[string]string{"min.insync.replicas": "2"}}
+}
+
+// three gives the cluster of three brokers.
+func three(t *testing.T) *testcluster.Real {
+	t.Helper()
+	r, err := suite.three()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// between makes other clusters the ones that flows of this test run between.
+func between(t *testing.T, source, target *testcluster.Real) {
+	t.Helper()
+	wasSource, wasTarget := suite.source, suite.target
+	suite.source, suite.target = source, target
+	t.Cleanup(func() { suite.source, suite.target = wasSource, wasTarget })
+}
+
+// moveLeaders makes another replica the leader of every partition of a cluster, internal topics too: the coordinators of
+// groups and transactions move with them.
+func moveLeaders(ctx context.Context, r *testcluster.Real) error {
+	cl, err := kgo.NewClient(r.ClientOpts()...)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	adm := kadm.NewClient(cl)
+	meta, err := adm.Metadata(ctx)
+	if err != nil {
+		return err
+	}
+	order, elect := kadm.AlterPartitionAssignmentsReq{}, kadm.TopicsSet{}
+	meta.Topics.EachPartition(func(p kadm.PartitionDetail) {
+		if len(p.Replicas) < 2 {
+			return
+		}
+		i := max(slices.Index(p.Replicas, p.Leader), 0)
+		order.Assign(p.Topic, p.Partition, slices.Concat(p.Replicas[i+1:], p.Replicas[:i+1]))
+		elect.Add(p.Topic, p.Partition)
+	})
+	if _, err := adm.AlterPartitionAssignments(ctx, order); err != nil {
+		return err
+	}
+	_, err = adm.ElectLeaders(ctx, kadm.ElectPreferredReplica, elect)
+	return err
+}
+
+func (f *flow) moveLeaders(r *testcluster.Real) {
+	f.tb.Helper()
+	if err := moveLeaders(f.tb.Context(), r); err != nil {
+		f.tb.Logf("move leaders: %v", err)
+	}
+}
+
+// tool runs a command of the binary on the flow's file and gives its output and exit code.
+func (f *flow) tool(args ...string) (string, int) {
+	f.tb.Helper()
+	path, err := binary()
+	if err != nil {
+		f.tb.Fatal(err)
+	}
+	file := filepath.Join(f.tb.TempDir(), "flow.yaml")
+	if err := os.WriteFile(file, []byte(f.yaml), 0o600); err != nil {
+		f.tb.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(f.tb.Context(), 70*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, append(append([]string{args[0], file}, args[1:]...), "--log-level", "error")...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	_ = cmd.Run()
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// healthy waits until status and groups find nothing stopped, held or inexact.
+func (f *flow) healthy(within time.Duration) {
+	f.tb.Helper()
+	for _, c := range []string{"status", "groups"} {
+		f.until(within, c+" --check", func(context.Context) (bool, string) {
+			out, code := f.tool(c, "--check")
+			return code == 0, fmt.Sprintf("exit %d: %s", code, out)
+		})
+	}
+}
+
+// anywhere commits groups at random places of the load's topics, and gives where.
+func (f *flow) anywhere(seed uint64, groups int, topics ...string) spots {
+	f.tb.Helper()
+	rnd := rand.New(rand.NewPCG(seed, 77))
+	at := spots{}
+	cl := suite.source.Client(f.tb)
+	for _, topic := range topics {
+		ends, err := testcluster.Ends(f.tb.Context(), cl, topic, testcluster.ReadUncommitted)
+		if err != nil {
+			f.tb.Fatal(err)
+		}
+		for g := range groups {
+			for p, end := range ends {
+				at.add(fmt.Sprintf("%sg%d-%d", f.alias, seed, g), topic, p, rnd.Int64N(end+1))
+			}
+		}
+	}
+	f.commitAll(at)
+	return at
+}
+
+// replicated asks for three replicas of everything on the target.
+func (f *flow) replicated() {
+	f.tb.Helper()
+	f.rewrite("replication_factor: 1, offset_syncs_replication_factor: 1,", "replication_factor: 3, offset_syncs_replication_factor: 3,")
+	f.rewrite("checkpoints_replication_factor: 1, heartbeats_replication_factor: 1", "checkpoints_replication_factor: 3, heartbeats_replication_factor: 3")
+}
+
+// coordinator is the index of the broker that coordinates a group or a transactional id.
+func coordinator(ctx context.Context, r *testcluster.Real, cl *kadm.Client, group, txn string) (int, error) {
+	var got kadm.FindCoordinatorResponses
+	name := group
+	if group != "" {
+		got = cl.FindGroupCoordinators(ctx, group)
+	} else {
+		name = txn
+		got = cl.FindTxnCoordinators(ctx, txn)
+	}
+	c, ok := got[name]
+	if !ok {
+		return 0, fmt.Errorf("no answer about %s", name)
+	}
+	if c.Err != nil {
+		return 0, c.Err
+	}
+	for i := range r.Brokers() {
+		if r.NodeID(i) == c.NodeID {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown node %d", c.NodeID)
+}
+
+// TestLeadersMove mirrors into a cluster of three brokers while every leader and coordinator moves again and again, the
+// lane group's and a lane's coordinator are killed and start again, and the mirror itself is killed.
+func TestLeadersMove(t *testing.T) {
+	target := three(t)
+	between(t, suite.source, target)
+	f := newFlow(t, "lead", `le-.*`, `leadg.*`, "")
+	f.replicated()
+	f.createLoadTopics("le-")
+	stop := f.load("le-")
+	w := f.process()
+	f.remoteGrows("le-plain", 500)
+	f.anywhere(1, 10, "le-plain", "le-tx", "le-old")
+	for range 2 {
+		f.moveLeaders(target)
+		f.remoteGrows("le-plain", 500)
+	}
+	for _, of := range [][2]string{{"tidemark.lead->T", ""}, {"", "tidemark.lead->T.lane.0"}} {
+		i, err := coordinator(t.Context(), target, f.dst, of[0], of[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := target.Kill(i); err != nil {
+			t.Fatal(err)
+		}
+		f.remoteGrows("le-plain", 500)
+		if err := target.Restart(t.Context(), i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.moveLeaders(target)
+	_ = w.end(syscall.SIGKILL, 10*time.Second)
+	w = f.process("--instance-id", "one")
+	f.moveLeaders(target)
+	f.remoteGrows("le-plain", 500)
+	stop()
+	at := f.anywhere(2, 10, "le-plain", "le-tx", "le-old")
+	f.faultless("le-plain", "le-tx", "le-old")
+	f.exact(at, testcluster.ReadCommitted)
+	f.healthy(60 * time.Second)
+	if err := w.end(syscall.SIGTERM, 30*time.Second); err != nil {
+		t.Errorf("SIGTERM: %v", err)
+	}
+}
+
+// TestOwnTopicsOnThreeBrokers: a topic that was just created is described by whichever broker is asked, and its settings
+// by another one that may not have heard of it yet. The first start must not end because of that.
+func TestOwnTopicsOnThreeBrokers(t *testing.T) {
+	c, err := kafka.Open(kafka.Cluster{Alias: "T", Bootstrap: three(t).Bootstrap()}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for i := range 40 {
+		if _, err := topics.Ensure(t.Context(), c, topics.LedgerTopic(fmt.Sprintf("own-%d", i), 8, 3)); err != nil {
+			t.Errorf("topic %d: %v", i, err)
+		}
+	}
+}

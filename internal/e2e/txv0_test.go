@@ -1,0 +1,63 @@
+package e2e
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"tidemark/internal/testcluster"
+)
+
+// TestTransactionVersion0 runs between clusters that were formatted with transaction.version=0, as those are that were
+// upgraded from Kafka 3: markers carry no epoch of their own there.
+func TestTransactionVersion0(t *testing.T) {
+	var pair [2]*testcluster.Real
+	var g errgroup.Group
+	for i, name := range []string{"tv0-source", "tv0-target"} {
+		g.Go(func() (err error) {
+			pair[i], err = testcluster.StartReal(t.Context(), testcluster.RealOptions{
+				Name: name, HeapMB: 384, Features: map[string]int{"transaction.version": 0},
+			})
+			return err
+		})
+	}
+	err := g.Wait()
+	t.Cleanup(func() {
+		for _, r := range pair {
+			if r != nil {
+				_ = r.Stop()
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	between(t, pair[0], pair[1])
+	f := newFlow(t, "tv0", `tv-.*`, `tv0g.*`, "")
+	f.createLoadTopics("tv-")
+	stop := f.load("tv-")
+	for i := range 3 {
+		w := f.process("--instance-id", "one")
+		f.remoteGrows("tv-plain", 500)
+		if i == 0 {
+			f.anywhere(1, 10, "tv-plain", "tv-tx", "tv-old")
+		}
+		_ = w.end(syscall.SIGKILL, 10*time.Second)
+	}
+	w := f.process("--instance-id", "one")
+	f.remoteGrows("tv-plain", 500)
+	if err := w.end(syscall.SIGTERM, 30*time.Second); err != nil {
+		t.Errorf("SIGTERM: %v", err)
+	}
+	stop()
+	w = f.process("--instance-id", "one")
+	at := f.anywhere(2, 10, "tv-plain", "tv-tx", "tv-old")
+	f.faultless("tv-plain", "tv-tx", "tv-old")
+	f.exact(at, testcluster.ReadCommitted)
+	f.healthy(60 * time.Second)
+	if err := w.end(syscall.SIGTERM, 30*time.Second); err != nil {
+		t.Errorf("SIGTERM: %v", err)
+	}
+}
