@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"maps"
 	"net"
 	"strconv"
 	"strings"
@@ -127,9 +128,7 @@ func walled(t *testing.T, name string, features map[string]int, props map[string
 		"advertised.listeners":           "CLIENTS://%CLIENT%,WALLED://" + w.addr(),
 		"listener.security.protocol.map": "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT,WALLED:PLAINTEXT",
 	}
-	for k, v := range props {
-		all[k] = v
-	}
+	maps.Copy(all, props)
 	r, err := testcluster.StartReal(t.Context(), testcluster.RealOptions{Name: name, HeapMB: 384, Props: all, Features: features})
 	if err != nil {
 		t.Fatal(err)

@@ -157,7 +157,9 @@ func (f *flow) announce(r topics.Result) {
 	if f.cfg.SyncTopicConfigs {
 		f.log.Info("topic settings are copied when a remote topic is created; later changes on the source are not followed yet")
 	}
-	if !f.cfg.SyncGroupOffsets {
+	if f.cfg.SyncGroupOffsets {
+		f.log.Info("group positions are written to the target, of groups that are not active there", "every", f.cfg.PositionsInterval.String())
+	} else {
 		f.log.Info("group positions are not written to the target: group sync is off in the file")
 	}
 }

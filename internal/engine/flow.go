@@ -75,6 +75,9 @@ func Run(ctx context.Context, cfg *config.Config, flows []config.Flow, opts Opti
 			f.close()
 			away, first = append(away, fc), cmp.Or(first, fmt.Errorf("flow %s: %w", fc.Name(), err))
 			opts.Log.Warn("flow cannot start, trying again until it can", "flow", fc.Name().String(), "error", err)
+		case ctx.Err() != nil:
+			f.close()
+			return nil // told to stop before it began: nothing is owned yet
 		default:
 			f.close()
 			return fmt.Errorf("flow %s: %w", fc.Name(), err)
@@ -261,6 +264,7 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	}
 	g.Go(func() error { return f.mirror.Run(work) })
 	g.Go(func() error { return f.rediscover(work) })
+	g.Go(func() error { return f.guard(work) })
 	g.Go(func() error { return f.positions.run(work) })
 	g.Go(func() error { return f.heartbeats(work) })
 	if f.members.client, err = f.join(opts.InstanceID); err != nil {
@@ -278,7 +282,7 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	if n := f.members.unreleased.Load(); n > 0 {
+	if n := f.members.unreleased(); n > 0 {
 		f.log.Warn("stopped; nothing is lost, the next start looks at the target's tail of the lanes that were not released", "not_released", n)
 		return nil
 	}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -32,10 +31,9 @@ type members struct {
 	run    func(ctx, abort context.Context, lane int32) error
 	client *kafka.Client
 
-	unreleased atomic.Int64 // lanes that ended without release
-
 	mu    sync.Mutex
 	lanes map[int32]*ownership
+	begun map[int32]bool // lanes that this process ran and did not release
 	wg    sync.WaitGroup
 	stop  context.Context //nolint:containedctx // callbacks of kgo carry the client's context, not ours
 }
@@ -107,11 +105,14 @@ func (m *members) own(ctx, abort context.Context, n int32) {
 			return
 		}
 		began := time.Now()
+		m.note(n, true)
 		err := m.run(ctx, abort, n)
 		if ctx.Err() != nil {
-			if errors.Is(err, mirror.ErrUnreleased) {
+			switch {
+			case err == nil:
+				m.note(n, false)
+			case errors.Is(err, mirror.ErrUnreleased):
 				m.log.Warn("lane", "lane", n, "error", err)
-				m.unreleased.Add(1)
 			}
 			return
 		}
@@ -124,6 +125,28 @@ func (m *members) own(ctx, abort context.Context, n int32) {
 		}
 		pause = min(2*pause, 30*time.Second)
 	}
+}
+
+// note keeps which lanes wait for their release. One that is lost stays among them, also when another worker has it by
+// now: what we know is that we did not release it.
+func (m *members) note(n int32, begun bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.begun == nil {
+		m.begun = map[int32]bool{}
+	}
+	if begun {
+		m.begun[n] = true
+	} else {
+		delete(m.begun, n)
+	}
+}
+
+// unreleased is how many lanes ended without release.
+func (m *members) unreleased() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.begun)
 }
 
 // confirmed waits for a heartbeat answered after this call.

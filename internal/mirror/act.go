@@ -221,7 +221,7 @@ func (l *Lane) fetchFailed(p *part, e fetched) {
 	p.reopen = p.reopen || e.Code != 0 // ids and ends of both sides are looked at before it goes on
 	switch {
 	case e.Code == 0:
-		l.log.Info("source partition is not readable for now", "partition", p.TP.String(), "error", e.Err)
+		p.unreadable = e.Err
 	case errors.Is(err, kerr.OffsetOutOfRange):
 		l.outOfRange(p, e)
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
@@ -232,6 +232,31 @@ func (l *Lane) fetchFailed(p *part, e fetched) {
 		l.halt(p, fmt.Sprintf("the source broker reports a damaged batch at offset %d", e.Offset), true)
 	default:
 		l.halt(p, fmt.Sprintf("read source offset %d: %v", e.Offset, err), true)
+	}
+}
+
+// tellEvery is how often a lane says that partitions of the source cannot be read, ms.
+const tellEvery = 10_000
+
+// tellUnreadable says how many partitions of the source cannot be read, in one line for all of them, and when that is
+// over. A cluster that is away would otherwise fill the log, one line for each partition.
+func (l *Lane) tellUnreadable(t int64) {
+	if t-l.unreadableAt < tellEvery {
+		return
+	}
+	n, example := 0, (*part)(nil)
+	for _, p := range l.parts {
+		if p.step == live && p.unreadable != nil {
+			n, example = n+1, p
+		}
+	}
+	switch {
+	case n > 0:
+		l.unreadableAt = t
+		l.log.Warn("partitions of the source cannot be read for now", "partitions", n, "one", example.TP.String(), "error", example.unreadable)
+	case l.unreadableAt != 0:
+		l.unreadableAt = 0
+		l.log.Info("the source can be read again")
 	}
 }
 

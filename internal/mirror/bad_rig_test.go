@@ -40,12 +40,18 @@ func (h *heard) Write(p []byte) (int, error) {
 }
 
 // line says whether one line holds all parts.
-func (h *heard) line(parts ...string) bool {
+func (h *heard) line(parts ...string) bool { return h.count(parts...) > 0 }
+
+// count is how many lines hold all parts.
+func (h *heard) count(parts ...string) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.ContainsFunc(h.lines, func(line string) bool {
-		return !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(line, p) })
-	})
+	for _, line := range h.lines {
+		if !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(line, p) }) {
+			n++
+		}
+	}
+	return n
 }
 
 // listen makes the log of the flows that are started from now on readable.

@@ -1,10 +1,14 @@
 package mirror
 
 import (
+	"errors"
 	"testing"
 
 	"tidemark/internal/batch"
+	"tidemark/internal/kafka"
+	"tidemark/internal/lane"
 	"tidemark/internal/wire"
+	"tidemark/offsetmap"
 )
 
 func answerAt(p *part, offset int64, records []byte) wire.Fetched {
@@ -62,5 +66,44 @@ func TestQueueGoesOnWithTheLedger(t *testing.T) {
 		if v, _, err := batch.Next(o.bytes); err != nil || v.Count() != 10 {
 			t.Errorf("batch of %d records, %v", v.Count(), err)
 		}
+	}
+}
+
+// A source that is away is one line for all partitions of a lane, and one when it is back.
+func TestSourceThatIsAwayIsOneLine(t *testing.T) {
+	r, f, l := bareLane(t)
+	log := r.listen()
+	l.log = r.log
+	for i := range int32(3) {
+		tp := kafka.TP{Topic: "t", Partition: i}
+		p := newPart(Partition{TP: tp, Remote: "A.t"})
+		l.parts[tp] = p
+		p.core = lane.NewPart(l.limits, offsetmap.New(offsetmap.Origin{}), 9)
+		p.feed = &feed{tp: tp, lane: l, cap: 1 << 20}
+		f.feeds[tp] = p.feed
+		p.step = live
+		p.feed.start(f, 0, -1)
+		got := answerAt(p, 0, nil)
+		got.Err = errors.New("nobody answers")
+		f.sink(got)
+	}
+	for _, e := range l.take() {
+		l.handle(e)
+	}
+	l.tick()
+	l.tick()
+	if n := log.count("cannot be read for now", "partitions=3", "nobody answers"); n != 1 {
+		t.Errorf("%d lines about three partitions, want one", n)
+	}
+	for _, p := range l.parts {
+		f.sink(answerAt(p, 0, nil))
+	}
+	for _, e := range l.take() {
+		l.handle(e)
+	}
+	l.unreadableAt -= tellEvery
+	l.tick()
+	if n := log.count("can be read again"); n != 1 {
+		t.Errorf("%d lines about its return, want one", n)
 	}
 }

@@ -23,7 +23,7 @@ func (l *Lane) intake(e fetched) {
 		l.readAgain(p, "the answer does not follow what was taken before")
 		return
 	}
-	p.heardAt = now()
+	p.heardAt, p.unreadable = now(), nil
 	l.observe(p, e)
 	if e.Diverging != nil {
 		l.diverged(p, e.Diverging.Epoch, e.Diverging.End)

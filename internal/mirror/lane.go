@@ -56,6 +56,8 @@ type Lane struct {
 	startsAt time.Time
 	judgedAt int64
 
+	unreadableAt int64 // when it was said last that partitions cannot be read, ms; 0: it is not so
+
 	fencingRows  bool // of a verdicts partition, under way
 	fencedRowsAt time.Time
 
@@ -275,6 +277,7 @@ func (l *Lane) inform(p *part, info Partition) {
 
 func (l *Lane) tick() {
 	t := now()
+	l.tellUnreadable(t)
 	for _, p := range l.parts {
 		switch {
 		case p.step == halted && p.retryAt != 0 && t >= p.retryAt:

@@ -40,8 +40,8 @@ const openBatch = 500
 
 // Why a partition stops for good when a topic has another id than the one that was mirrored.
 const (
-	recreatedSource = "the source topic was deleted and created again (its topic id changed): positions of the old one do not carry over"
-	recreatedRemote = "the remote topic was deleted and created again: what was mirrored is gone"
+	recreatedSource = "the source topic was deleted and created again (its topic id changed): positions of the old one do not carry over; docs/stopped.md says how to mirror it anew"
+	recreatedRemote = "the remote topic was deleted and created again: what was mirrored is gone; docs/stopped.md says how to mirror it anew"
 )
 
 // openAll starts a look at every partition that waits for one.

@@ -34,7 +34,9 @@ type part struct {
 	edge    int64  // source offset after the last batch seen: the next one begins there or behind
 	looks   int    // looks in a row that failed for reasons that pass
 	heardAt int64  // when reading last brought something that could be used, ms
-	retryAt int64
+
+	unreadable error // why the source cannot be read now; nil: all is well, as far as is known
+	retryAt    int64
 
 	stopAfter *stopLater
 	feed      *feed

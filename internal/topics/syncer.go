@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/kafka"
 )
@@ -137,34 +139,51 @@ func (s *Syncer) apply(ctx context.Context, actions []Action, failed map[string]
 	if err != nil {
 		return err
 	}
+	var mu sync.Mutex
+	var all errgroup.Group
+	all.SetLimit(atOnce)
 	for _, a := range actions {
-		if !a.Create {
-			if err := s.target.CreatePartitions(ctx, a.Remote, a.Partitions); err != nil && !errors.Is(err, kerr.InvalidPartitions) {
-				failed[a.Topic] = err.Error()
+		all.Go(func() error {
+			why := s.act(ctx, a, configs[a.Topic], unreadable[a.Topic])
+			if why != "" {
+				mu.Lock()
+				defer mu.Unlock()
+				failed[a.Topic] = why
 			}
-			continue
-		}
-		if err := unreadable[a.Topic]; err != nil {
-			failed[a.Topic] = "settings of the source topic cannot be read: " + err.Error()
-			continue
-		}
-		err := s.target.CreateTopic(ctx, kafka.TopicSpec{
-			Name: a.Remote, Partitions: a.Partitions, ReplicationFactor: s.rules.ReplicationFactor,
-			Configs: Creation(entries(configs[a.Topic]), s.rules.ConfigExcluded),
-		})
-		switch {
-		case err == nil:
-			s.log.Info("remote topic created", "topic", a.Topic, "remote", a.Remote, "partitions", a.Partitions)
-		case errors.Is(err, kerr.InvalidReplicationFactor):
-			failed[a.Topic] = fmt.Sprintf("%v: the flow's replication_factor is %d, set it to at most the number of the target's brokers, or to -1 for their default", err, s.rules.ReplicationFactor)
-		case !errors.Is(err, kerr.TopicAlreadyExists):
-			failed[a.Topic] = err.Error()
-		}
-		if ctx.Err() != nil {
 			return ctx.Err()
-		}
+		})
 	}
-	return nil
+	return all.Wait()
+}
+
+// atOnce is how many remote topics are created at a time. A controller takes some 70 ms for each one of several
+// partitions, most of it waiting; nothing is mirrored before the round ends.
+const atOnce = 8
+
+// act does one action and says why it did not succeed.
+func (s *Syncer) act(ctx context.Context, a Action, configs map[string]kafka.ConfigEntry, unreadable error) string {
+	if !a.Create {
+		if err := s.target.CreatePartitions(ctx, a.Remote, a.Partitions); err != nil && !errors.Is(err, kerr.InvalidPartitions) {
+			return err.Error()
+		}
+		return ""
+	}
+	if unreadable != nil {
+		return "settings of the source topic cannot be read: " + unreadable.Error()
+	}
+	err := s.target.CreateTopic(ctx, kafka.TopicSpec{
+		Name: a.Remote, Partitions: a.Partitions, ReplicationFactor: s.rules.ReplicationFactor,
+		Configs: Creation(entries(configs), s.rules.ConfigExcluded),
+	})
+	switch {
+	case err == nil:
+		s.log.Info("remote topic created", "topic", a.Topic, "remote", a.Remote, "partitions", a.Partitions)
+	case errors.Is(err, kerr.InvalidReplicationFactor):
+		return fmt.Sprintf("%v: the flow's replication_factor is %d, set it to at most the number of the target's brokers, or to -1 for their default", err, s.rules.ReplicationFactor)
+	case !errors.Is(err, kerr.TopicAlreadyExists):
+		return err.Error()
+	}
+	return ""
 }
 
 func entries(c map[string]kafka.ConfigEntry) map[string]Entry {

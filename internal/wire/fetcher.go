@@ -54,7 +54,8 @@ type EpochEnd struct {
 //   - Diverging: the source's log was truncated below Offset. Disarmed.
 //   - Err: trouble that has lasted for 5 s and is reported every 10 s while it
 //     lasts. Still armed; no action is needed.
-//   - none of them: the offsets have changed without records. Still armed.
+//   - none of them: the offsets have changed without records, or reported
+//     trouble is over. Still armed.
 type Fetched struct {
 	TP     kafka.TP
 	Offset int64 // as given to Want; the first batch may begin before it

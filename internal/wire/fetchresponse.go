@@ -80,6 +80,7 @@ func (b *fetchBroker) take(w *want, p *kmsg.FetchResponseTopicPartition, buf *bu
 		b.refuse(w, p, now)
 		return
 	}
+	over := !w.trouble.reported.IsZero() // who was told that it lasts is told that it is over
 	w.trouble = trouble{}
 	said := w.tell()
 	said.HighWatermark, said.LastStable, said.LogStart = p.HighWatermark, p.LastStableOffset, p.LogStartOffset
@@ -102,7 +103,7 @@ func (b *fetchBroker) take(w *want, p *kmsg.FetchResponseTopicPartition, buf *bu
 	w.fragment = 0
 	if whole == 0 {
 		w.fragment = need
-		if ends != w.seen {
+		if ends != w.seen || over {
 			w.seen = ends
 			b.out = append(b.out, said)
 		}
