@@ -26,6 +26,23 @@ func transactions(b testing.TB, n int) (*offsetmap.Map, []offsetmap.Block) {
 	return m, blocks
 }
 
+// short builds a map of n small transactions of all sizes: source gaps of 1 to
+// 7, 1 to 16 records.
+func short(b testing.TB, n int) (*offsetmap.Map, []offsetmap.Block) {
+	m := offsetmap.New(offsetmap.Origin{})
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var blocks []offsetmap.Block
+	for i := range n {
+		must(b, m.Append(run(m.Through()+1+src(rnd.IntN(7)), m.TargetEnd(), 1+rnd.Int64N(16))))
+		if i%1000 == 0 && m.OpenSize() >= offsetmap.BlockSize {
+			if s, ok := m.Seal(); ok {
+				blocks = append(blocks, s)
+			}
+		}
+	}
+	return m, blocks
+}
+
 // mixed builds a map of n transactions as a busy compacted topic has them:
 // source gaps of 1 to 200, 1 to 30 records, now and then a hole on the target.
 func mixed(b testing.TB, n int) (*offsetmap.Map, []offsetmap.Block) {
@@ -63,8 +80,10 @@ func heap() uint64 {
 
 func benchmarkNext(b *testing.B, n int, build func(testing.TB, int) (*offsetmap.Map, []offsetmap.Block)) {
 	before := heap()
-	m, blocks := build(b, n)
-	stored := storedBytes(m, blocks)
+	m, stored := func() (*offsetmap.Map, int) {
+		m, blocks := build(b, n) // the blocks are on the cluster by then
+		return m, storedBytes(m, blocks)
+	}()
 	used := heap() - before
 	rnd := rand.New(rand.NewPCG(3, 4))
 	queries := make([]src, 1<<16)
@@ -94,10 +113,11 @@ func benchmarkNext(b *testing.B, n int, build func(testing.TB, int) (*offsetmap.
 	b.ReportMetric(float64(stored)/float64(n), "stored-B/run")
 	b.ReportMetric(float64(used)/float64(n), "heap-B/run")
 	b.ReportMetric(float64(used)/1e6, "heap-MB")
-	runtime.KeepAlive(blocks)
+	runtime.KeepAlive(m)
 }
 
 func BenchmarkNext10M(b *testing.B)      { benchmarkNext(b, 10_000_000, transactions) }
+func BenchmarkNext10MShort(b *testing.B) { benchmarkNext(b, 10_000_000, short) }
 func BenchmarkNext10MMixed(b *testing.B) { benchmarkNext(b, 10_000_000, mixed) }
 
 // BenchmarkNext100M shows the memory of 100 M runs; building takes seconds.

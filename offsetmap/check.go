@@ -14,7 +14,7 @@ func (m *Map) Check() error {
 	if len(m.segs) > 0 {
 		before = m.segs[0].before
 	}
-	w := &holes{lost: m.lost, markers: m.markers}
+	w := &holes{lost: m.lost, markers: m.markers, doubts: m.doubts}
 	number := int64(-1)
 	for i := range m.segs {
 		g := &m.segs[i]
@@ -58,7 +58,7 @@ func (m *Map) Check() error {
 		return fmt.Errorf("OM5: tail's first run is at %v, not at %v", m.tail.first, m.open.start())
 	}
 	if !w.clear(m.open) {
-		return fmt.Errorf("OM3: open run %v overlaps a lost stretch or marker", m.open)
+		return fmt.Errorf("OM3: open run %v overlaps a lost stretch, marker or doubt", m.open)
 	}
 	return nil
 }
@@ -83,6 +83,19 @@ func (m *Map) checkEnds() error {
 		}
 		at.target = s.to
 	}
+	below := m.floor.target
+	for i, d := range m.doubts {
+		if d.from < below || d.to <= d.from || d.to > m.targetEnd || d.records <= 0 || d.records > int64(d.to-d.from) {
+			return fmt.Errorf("OM3: doubt %d %+v after %d", i, d, below)
+		}
+		below = d.to
+	}
+	if !disjoint(m.markers, m.doubts) {
+		return fmt.Errorf("OM3: a doubt overlaps a marker")
+	}
+	if len(m.Missing()) == 0 && m.hidden != 0 || m.hidden < 0 {
+		return fmt.Errorf("OM3: %d hidden copies, missing blocks %v", m.hidden, m.Missing())
+	}
 	last := EpochStart{-1, -1}
 	for _, e := range m.epochs {
 		if e.Epoch <= last.Epoch || e.Start <= last.Start {
@@ -96,10 +109,13 @@ func (m *Map) checkEnds() error {
 // check decodes a segment; w moves along over the map's hole lists.
 func (g *segment) check(w *holes) error {
 	if g.missing {
-		if !g.from.atOrBelow(g.to) || g.runs != 0 || g.records != int64(g.to.target-g.from.target) {
+		if !g.from.atOrBelow(g.to) || g.runs != 0 || len(g.chunks) != 0 || g.records != int64(g.to.target-g.from.target) {
 			return fmt.Errorf("OM5: missing stretch from %v to %v, %d records", g.from, g.to, g.records)
 		}
 		return nil
+	}
+	if err := g.checkChunks(); err != nil {
+		return err
 	}
 	n, at, records := 0, g.from, int64(0)
 	for r := range g.all() {
@@ -113,26 +129,46 @@ func (g *segment) check(w *holes) error {
 			return fmt.Errorf("OM5: first run at %v, not at %v", r.start(), g.first)
 		}
 		if !w.clear(r) {
-			return fmt.Errorf("OM3: run %v overlaps a lost stretch or marker", r)
-		}
-		if n%restartEvery == 0 {
-			if i := n / restartEvery; i >= g.restarts.len() || !g.restartFits(i, at, records, r) {
-				return fmt.Errorf("OM8: no or wrong state kept at run %d", n)
-			}
+			return fmt.Errorf("OM3: run %v overlaps a lost stretch, marker or doubt", r)
 		}
 		n, at, records = n+1, r.end(), records+r.Count
 	}
-	if n != g.runs || at != g.to || records != g.records || g.restarts.len() != (n+restartEvery-1)/restartEvery {
+	if n != g.runs || at != g.to || records != g.records {
 		return fmt.Errorf("OM8: %d runs with %d records up to %v, kept are %d, %d, %v", n, records, at, g.runs, g.records, g.to)
 	}
 	return nil
 }
 
-func (g *segment) restartFits(i int, at point, records int64, r Run) bool {
-	k := g.restarts.at(i)
-	if k.at != at || k.records != records || k.pos < 0 || k.pos >= len(g.data) {
-		return false
+// checkChunks compares the kept states with what decoding gives.
+func (g *segment) checkChunks() error {
+	at, size := state{at: g.from}, 0
+	if len(g.wide) > 0 && len(g.wide) != len(g.chunks) {
+		return fmt.Errorf("OM8: %d wide states of %d chunks", len(g.wide), len(g.chunks))
 	}
-	got, _ := runAt(g.data, k.pos, at)
-	return got == r
+	for i := range g.chunks {
+		k := &g.chunks[i]
+		if g.state(i) != at {
+			return fmt.Errorf("OM8: state %+v kept at chunk %d, not %+v", g.state(i), i, at)
+		}
+		if k.used == 0 || k.used > chunkRuns {
+			return fmt.Errorf("OM8: chunk %d uses %d bytes", i, k.used)
+		}
+		if f := k.formOf(); k.form != f && (k.form != mixed || len(g.wide) == 0) {
+			return fmt.Errorf("OM8: chunk %d has form %d, not %d", i, k.form, f)
+		}
+		pos := 0
+		for pos < int(k.used) {
+			var r Run
+			r, pos = k.runAt(pos, at.at)
+			at = state{r.end(), at.records + r.Count}
+		}
+		if pos != int(k.used) {
+			return fmt.Errorf("OM8: a run ends at byte %d of chunk %d, which uses %d", pos, i, k.used)
+		}
+		size += pos
+	}
+	if size != g.size {
+		return fmt.Errorf("OM8: %d bytes of runs, kept is %d", size, g.size)
+	}
+	return nil
 }

@@ -1,5 +1,7 @@
 package offsetmap
 
+import "slices"
+
 // Cut tells what a truncation dropped from a map.
 type Cut struct {
 	// Through and TargetEnd are the map's ends afterwards.
@@ -15,14 +17,15 @@ type Cut struct {
 	Retired []uint32
 	// Unknown says that the cut went into missing blocks. Then Through went
 	// back to the last known record below them: records above are mirrored
-	// again although the target may hold them.
+	// again although the target may hold them, which is entered as a doubt.
 	Unknown bool
 }
 
 // CutSource drops the records with source offsets at or above s: the source
 // log was truncated there. The target offsets of what is dropped stay known
 // and count as foreign (their records were read by nobody who stands at s),
-// markers among them stay markers. Through goes back to s at most.
+// markers and doubts among them stay what they are. Through goes back to s at
+// most.
 func (m *Map) CutSource(s SourceOffset) Cut {
 	s = max(s, 0)
 	if s >= m.through {
@@ -44,15 +47,23 @@ func (m *Map) CutSource(s SourceOffset) Cut {
 
 // CutTarget drops what is known of target offsets at or above t: the target
 // log was truncated there. Through goes back to the source offset of the first
-// record dropped, so that it is mirrored again.
+// record dropped, so that it is mirrored again. If that may be one in doubt it
+// goes back to the end of the run below, and what is left of doubts behind that
+// run is mirrored again as a whole.
 func (m *Map) CutTarget(t TargetOffset) Cut {
 	t = max(t, 0)
 	if t >= m.targetEnd {
 		return Cut{Through: m.through, TargetEnd: m.targetEnd}
 	}
+	i := m.doubtAbove(t)
+	inDoubt := i < len(m.doubts) && m.Count(t, m.doubts[i].to) == 0
 	c, dropped := m.cut(func(r Run) int64 { return int64(t - r.Target) })
+	if inDoubt {
+		dropped = min(dropped, m.last().source)
+	}
 	m.through = min(m.through, dropped)
 	m.targetEnd = t
+	m.cutDoubts(t, inDoubt)
 	if t < m.floor.target {
 		// What was trimmed is not mirrored again: it is gone at one side.
 		m.floor.target = t
@@ -79,6 +90,7 @@ func (m *Map) endCut(c Cut) Cut {
 	}
 	m.lost = m.lost[:n]
 	m.cutEpochs(m.through)
+	m.hide(m.hidden)
 	c.Through, c.TargetEnd = m.through, m.targetEnd
 	return c
 }
@@ -115,6 +127,10 @@ func (m *Map) cut(keep func(Run) int64) (Cut, SourceOffset) {
 			}
 			dropped = g.from.source
 			c.Unknown = true
+			if g.records > 0 {
+				all := doubt{g.from.target, g.to.target, g.records}
+				m.doubts = slices.Insert(m.doubts, m.doubtAbove(g.from.target), all)
+			}
 		} else {
 			dropped = min(dropped, m.refill(&g, Run{}, keep))
 		}
@@ -194,5 +210,7 @@ func (m *Map) trim(below func(*segment) bool) (dropped []uint32) {
 	m.segs = m.segs[n:]
 	m.lost = m.lost[m.lostAbove(m.floor.source):]
 	m.markers = m.markers[m.markerAbove(m.floor.target):]
+	m.doubts = m.doubts[m.doubtAbove(m.floor.target):]
+	m.hide(m.hidden)
 	return dropped
 }

@@ -138,12 +138,12 @@ func TestCutWithMissingBlocks(t *testing.T) {
 		{
 			"source, inside", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(97) },
 			offsetmap.Cut{Through: 32, TargetEnd: 100, Records: 70, Retired: []uint32{0, 1, 2}, Unknown: true},
-			offsetmap.Position{Target: 30, Kind: offsetmap.AtEnd},
+			offsetmap.Position{Target: 30, Kind: offsetmap.Bounded, N: 60},
 		},
 		{
 			"target, inside", func(m *offsetmap.Map) offsetmap.Cut { return m.CutTarget(31) },
 			offsetmap.Cut{Through: 32, TargetEnd: 31, Records: 70, Retired: []uint32{0, 1, 2}, Unknown: true},
-			offsetmap.Position{Target: 30, Kind: offsetmap.AtEnd},
+			offsetmap.Position{Target: 30, Kind: offsetmap.Bounded, N: 1},
 		},
 	}
 	for _, tc := range tests {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // decoder reads an encoding that may be anything. The first error sticks and
@@ -114,11 +115,31 @@ func (d *decoder) markers(at TargetOffset) []span {
 	return out
 }
 
-// holes are the lists of one segment; run checks that runs keep clear of them.
+func (d *decoder) doubts(at TargetOffset) []doubt {
+	n := d.count(3)
+	if n == 0 {
+		return nil
+	}
+	out := make([]doubt, n)
+	for i := range out {
+		o := &out[i]
+		o.from = TargetOffset(d.above(int64(at)))
+		o.to = TargetOffset(d.above(int64(o.from)))
+		o.records = int64(d.uvarint(uint64(o.to - o.from)))
+		if o.records == 0 {
+			d.fail("empty doubt")
+		}
+		at = o.to
+	}
+	return out
+}
+
+// holes are the lists of one segment; clear checks that runs keep clear of them.
 type holes struct {
 	lost    []lostSpan
 	markers []span
-	l, s    int // the first stretch that is not below the runs seen so far
+	doubts  []doubt
+	l, s, d int // the first stretch that is not below the runs seen so far
 }
 
 func (h *holes) clear(r Run) bool {
@@ -129,50 +150,52 @@ func (h *holes) clear(r Run) bool {
 	for h.s < len(h.markers) && h.markers[h.s].to <= r.Target {
 		h.s++
 	}
+	for h.d < len(h.doubts) && h.doubts[h.d].to <= r.Target {
+		h.d++
+	}
 	return (h.l == len(h.lost) || h.lost[h.l].from >= end.source) &&
-		(h.s == len(h.markers) || h.markers[h.s].from >= end.target)
+		(h.s == len(h.markers) || h.markers[h.s].from >= end.target) &&
+		(h.d == len(h.doubts) || h.doubts[h.d].from >= end.target)
 }
 
 // beyond says that a stretch ends above p.
 func (h *holes) beyond(p point) bool {
 	return len(h.lost) > 0 && h.lost[len(h.lost)-1].to > p.source ||
-		len(h.markers) > 0 && h.markers[len(h.markers)-1].to > p.target
+		len(h.markers) > 0 && h.markers[len(h.markers)-1].to > p.target ||
+		len(h.doubts) > 0 && h.doubts[len(h.doubts)-1].to > p.target
 }
 
 // segment reads what appendSegment wrote, up to the end of the data.
 func (d *decoder) segment() (segment, holes) {
 	from := d.point()
-	h := holes{lost: d.lost(from.source), markers: d.markers(from.target)}
+	h := holes{lost: d.lost(from.source), markers: d.markers(from.target), doubts: d.doubts(from.target)}
+	if !disjoint(h.markers, h.doubts) {
+		d.fail("doubt in a marker")
+	}
 	runs := d.count(1)
 	g := emptySegment(from, 0)
-	g.runs, g.data = runs, d.data
-	g.restarts.narrow = make([]narrowRestart, 0, (runs+restartEvery-1)/restartEvery)
+	g.chunks = make([]chunk, 0, len(d.data)/chunkRuns+1) // fits if no byte is left unused
 	for i := 0; i < runs && d.err == nil; i++ {
-		if i%restartEvery == 0 {
-			g.restarts.add(restart{at: g.to, records: g.records, pos: len(g.data) - len(d.data)})
-		}
 		r := d.run(g.to)
 		if d.err != nil {
 			break
 		}
-		if i == 0 {
-			g.first = r.start()
-		} else if r.start() == g.to {
+		if i > 0 && r.start() == g.to {
 			d.fail("touching runs")
 		}
 		if !h.clear(r) {
 			d.fail("run in a hole")
 		}
-		g.records += r.Count
-		g.to = r.end()
+		g.add(r)
 	}
+	g.chunks = slices.Clone(g.chunks) // without the spare room
 	if len(d.data) > 0 {
 		d.fail("bytes left over")
 	}
 	return g, h
 }
 
-// run decodes one run and checks that it can be read by runAt.
+// run decodes one run that starts at or after at.
 func (d *decoder) run(at point) Run {
 	h := d.byte()
 	s, t, n := uint64(h>>4&7), uint64(0), uint64(h&15)+1

@@ -18,10 +18,20 @@
 //
 // A source offset below Through that is in no run holds no data (marker,
 // compacted, aborted, filtered) or is lost (see [Map.Lose]). A target offset
-// below TargetEnd that is in no run is our own marker or foreign. NoData and
-// foreign are what remains, only lost stretches and markers are listed: the
-// list of foreign stretches was rejected since a gap that nobody explained
-// must then have been taken for a marker, and skipping it could skip records.
+// below TargetEnd that is in no run is our own marker, in doubt or foreign.
+// NoData and foreign are what remains, only lost stretches, markers and doubts
+// are listed: the list of foreign stretches was rejected since a gap that
+// nobody explained must then have been taken for a marker, and skipping it
+// could skip records.
+//
+// A doubt (see [Map.Doubt]) holds records of ours at unknown source offsets, of
+// which up to n are copies. It is read like foreign records. What the map says
+// of it is only how much a reader who begins in front of it reads twice at
+// most: the n copies, and of the other records those that he has read on the
+// source. They lie between the runs around the doubt, so they are no more than
+// the source offsets between the run below and the reader's position. In front
+// of the first run a doubt makes the map begin where mirroring began. Count
+// leaves doubts out, and Source stays in front of them.
 //
 // # Memory and codec
 //
@@ -32,14 +42,26 @@
 //	0sss cccc                  source gap s (0..7), target gap 0, count c+1 (1..16)
 //	1gss sccc [s-7] [g-1] [c-8]  g: target gap above 0; s, c: 7 means a varint follows
 //
-// so a transaction of up to 16 records costs one byte. Every 32nd run the
-// absolute state is kept in memory (not on the wire), which bounds the scan
-// that ends a lookup. A block is
+// so a transaction of up to 16 records costs one byte. In memory the runs of a
+// block or of the tail are cut into chunks of one cache line each:
+//
+//	state (source, target, records) | length, form | up to 48 bytes of runs
+//
+// where the state is what decoding needs to begin there. A lookup guesses the
+// block, and in it the chunk, from how far the offset is between the ends, and
+// corrects the guess by steps that double. Where offsets grow evenly it so reads
+// one line of the runs. Then it decodes the chunk: run by run, or if all runs
+// are short ones (one byte) eight at a time, or if they are all equal, as
+// transactions of one size are, by a division. States are 32-bit differences to
+// the segment's start, unless one does not fit. Chunks are no part of what is
+// stored, a block is only
 //
 //	version, incarnation, number, end of the run before it (source, target),
-//	lost stretches, markers, number of runs, runs
+//	lost stretches, markers, doubts, number of runs, runs
 //
-// and the hole before a run belongs to the block of that run. All numbers are
+// and the hole before a run belongs to the block of that run. How many copies
+// the doubts of all blocks hold is in the tail too, so that the answers around a
+// missing block still bound what is read twice. All numbers are
 // unsigned varints; an unknown version is refused. Checksums are the business
 // of whoever stores the bytes.
 //
@@ -51,14 +73,17 @@
 //	OM2 neighbouring runs never touch on both sides (they were merged), unless
 //	    a block ends between them that was missing when the second was appended
 //	OM3 lost stretches are sorted, disjoint and lie in source holes; markers are
-//	    sorted, do not touch each other and lie in target holes
+//	    sorted, do not touch each other and lie in target holes; doubts are
+//	    sorted, disjoint, also from markers, lie in target holes and hold 1 up
+//	    to their length copies; only missing blocks can hide copies
 //	OM4 the last run is open, so that it can grow: it is in no sealed block,
 //	    unless a cut ended behind a block that was missing then
 //	OM5 segments (blocks, missing stretches, tail) tile the map: each starts
 //	    where the last run of the one before it ended
 //	OM6 block numbers strictly increase along the map and are below the next number
 //	OM7 Through and TargetEnd are at or above the end of the last run
-//	OM8 the kept decoding states equal what decoding from the block's start gives
+//	OM8 the kept decoding states equal what decoding from the block's start
+//	    gives, and the forms and lengths of chunks are those of their runs
 //	OM9 leader epochs strictly increase, with their start offsets
 //	OM10 for c < d both answers of Next are ordered alike, except that an
 //	    answer of kind Trimmed names the first kept run, past foreign records

@@ -12,9 +12,7 @@ import (
 // A block that the tail names and that is absent, undecodable, of another
 // incarnation or does not fit to its neighbours is missing (see
 // [Map.Missing]); Load does not fail for it. The error is about the tail and
-// is ErrCorrupt or ErrVersion.
-//
-// The map keeps the blocks' Data, which must not be changed afterwards.
+// is ErrCorrupt or ErrVersion. Nothing of tail and blocks is kept.
 func Load(tail []byte, blocks []Block) (*Map, error) {
 	m, numbers, err := loadTail(tail)
 	if err != nil {
@@ -36,8 +34,9 @@ func Load(tail []byte, blocks []Block) (*Map, error) {
 
 // named is what the tail says of its blocks.
 type named struct {
-	list  []uint32
-	first point // start of the first run of the first block
+	list   []uint32
+	first  point // where a reader begins: at or below the first run of the first block
+	doubts int64 // copies in doubt in all blocks
 }
 
 // loadTail decodes all but the segments.
@@ -59,6 +58,7 @@ func loadTail(tail []byte) (*Map, named, error) {
 	lowest := m.floor
 	if len(numbers.list) > 0 {
 		numbers.first = d.point()
+		numbers.doubts = int64(d.uvarint(math.MaxInt64))
 		lowest = numbers.first
 	}
 	d.epochs(m)
@@ -74,14 +74,14 @@ func loadTail(tail []byte) (*Map, named, error) {
 	case len(numbers.list) == 0 && g.from != m.floor:
 		d.fail("tail does not start at the floor")
 	case h.beyond(end):
-		d.fail("lost stretch or marker beyond the end")
+		d.fail("lost stretch, marker or doubt beyond the end")
 	}
 	if d.err != nil {
 		return nil, named{}, d.err
 	}
-	m.lost, m.markers = h.lost, h.markers
+	m.lost, m.markers, m.doubts = h.lost, h.markers, h.doubts
 	m.tail = emptySegment(g.from, 0)
-	for r := range g.all() { // encodes anew, so that nothing of tail is kept
+	for r := range g.all() {
 		m.push(r)
 	}
 	return m, numbers, nil
@@ -155,6 +155,7 @@ func (m *Map) loadSegments(numbers named, data map[uint32][]byte) {
 	slices.Reverse(segs)
 	slices.Reverse(lists)
 	m.join(segs, lists, numbers.first)
+	m.hide(numbers.doubts - m.sealedDoubts())
 }
 
 // loadBlock decodes a block. A damaged one, or one that is another than asked
@@ -175,6 +176,7 @@ func (m *Map) loadBlock(number uint32, data []byte) (segment, holes) {
 func (m *Map) join(segs []segment, lists []holes, first point) {
 	var lost []lostSpan
 	var markers []span
+	var doubts []doubt
 	at, before := first, int64(0)
 	for i := range segs {
 		g := &segs[i]
@@ -187,9 +189,11 @@ func (m *Map) join(segs []segment, lists []holes, first point) {
 		at = g.to
 		lost = append(lost, lists[i].lost...)
 		markers = append(markers, lists[i].markers...)
+		doubts = append(doubts, lists[i].doubts...)
 	}
 	m.segs = segs
 	m.tail.before = before
 	m.lost = append(lost, m.lost...)
 	m.markers = append(markers, m.markers...)
+	m.doubts = append(doubts, m.doubts...)
 }

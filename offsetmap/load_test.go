@@ -17,28 +17,34 @@ import (
 func TestGolden(t *testing.T) {
 	m := example(t)
 	m.NoteEpoch(4, 100)
+	must(t, m.Doubt(100, 3))
+	must(t, m.Append(run(165, 100, 1)))
+	must(t, m.Doubt(102, 1))
+	must(t, m.Append(run(167, 102, 1)))
 	b, ok := m.Seal()
 	if !ok {
 		t.Fatal("nothing to seal")
 	}
-	wantBlock := "01" + "00" + "00" + // version, incarnation, number
+	wantBlock := "02" + "00" + "00" + // version, incarnation, number
 		"6432" + // from source 100, target 50
 		"011f0a08" + // lost: 31 above 100, 10 long, 8 records
-		"011402" + // markers: 20 above 50, 2 long
-		"03" + // runs
-		"bf0302" + "19" + "ff030102" // gaps 10, 0, count 10; 1, 0, 10; 10, 2, 10
+		"031402" + "0b01" + "0a01" + // markers: 20 above 50, 2 long; 11 above, 1 long; 10 above, 1 long
+		"012e0403" + // doubts: 46 above 50, 4 long, 3 copies
+		"05" + // runs
+		"bf0302" + "19" + "ff030102" + // gaps 10, 0, count 10; 1, 0, 10; 10, 2, 10
+		"c70102" + "e005" // 0, 2, 10; 4, 6, 1
 	if got := hex.EncodeToString(b.Data); got != wantBlock {
 		t.Errorf("block\n got %s\nwant %s", got, wantBlock)
 	}
-	wantTail := "01" + "0465617374" + hex.EncodeToString(make([]byte, 32)) + "00" +
-		"6432" + "a50160" + // origin, end
+	wantTail := "02" + "0465617374" + hex.EncodeToString(make([]byte, 32)) + "00" +
+		"6432" + "a80167" + // origin, end
 		"00" + "6432" + // flags, floor
 		"01" + "01" + "0001" + // next number, one range of blocks: 0
-		"6e32" + // first run
+		"6e32" + "03" + // first run, copies in doubt in all blocks
 		"01" + "0464" + // epoch 4 from 100
-		"970152" + "00" + // from source 151, target 82; nothing lost
-		"02" + "0101" + "0a01" + // markers at 83 and 94
-		"01" + "c70102" // open run: gaps 0, 2, count 10
+		"a60165" + "00" + "00" + // from source 166, target 101; nothing lost, no markers
+		"01" + "000101" + // doubt right there, 1 long, 1 copy
+		"01" + "c800" // open run: gaps 1, 1, count 1
 	if got := hex.EncodeToString(m.AppendTail(nil)); got != wantTail {
 		t.Errorf("tail\n got %s\nwant %s", got, wantTail)
 	}
@@ -166,17 +172,29 @@ func TestLoadCorruptTail(t *testing.T) {
 	if _, err := offsetmap.Load(append(slices.Clone(tail), 0), nil); !errors.Is(err, offsetmap.ErrCorrupt) {
 		t.Errorf("one byte more: error %v", err)
 	}
-	if _, err := offsetmap.Load(append([]byte{2}, tail[1:]...), nil); !errors.Is(err, offsetmap.ErrVersion) {
-		t.Errorf("version 2: error %v", err)
+	for _, v := range []byte{1, 3} {
+		if _, err := offsetmap.Load(append([]byte{v}, tail[1:]...), nil); !errors.Is(err, offsetmap.ErrVersion) {
+			t.Errorf("version %d: error %v", v, err)
+		}
 	}
 	u := binary.AppendUvarint
-	head := append([]byte{1, 0}, make([]byte, 33)...)                                // no cluster, ids, incarnation 0
-	plain := append(slices.Clone(head), 5, 5, 9, 9, 0, 5, 5, 0, 0, 0, 5, 5, 0, 0, 0) // a map without runs
+	head := append([]byte{2, 0}, make([]byte, 33)...)                                   // no cluster, ids, incarnation 0
+	plain := append(slices.Clone(head), 5, 5, 9, 9, 0, 5, 5, 0, 0, 0, 5, 5, 0, 0, 0, 0) // a map without runs
 	if _, err := offsetmap.Load(plain, nil); err != nil {
 		t.Fatalf("the map that the cases below spoil: %v", err)
 	}
 	spoil := func(at int, v ...byte) []byte {
 		return slices.Replace(slices.Clone(plain), len(head)+at, len(head)+at+1, v...)
+	}
+	// rest replaces the holes and the runs.
+	rest := func(v ...byte) []byte { return append(slices.Clone(plain[:len(head)+12]), v...) }
+	for name, good := range map[string][]byte{
+		"doubts that touch": rest(0, 0, 2, 0, 1, 1, 0, 1, 1, 0),
+		"doubt and marker":  rest(0, 1, 1, 1, 2, 0, 1, 1, 1, 2, 1, 0),
+	} {
+		if _, err := offsetmap.Load(good, nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	for name, bad := range map[string][]byte{
 		"end below the floor":     spoil(2, 4),
@@ -186,8 +204,8 @@ func TestLoadCorruptTail(t *testing.T) {
 		"negative number":         spoil(2, u(nil, 1<<63)...),
 		"varint without end":      spoil(2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff),
 		"too many block ranges":   spoil(8, u(nil, math.MaxInt64)...),
-		"block above the next":    spoil(8, 1, 0, 1, 5, 5),
-		"too many blocks":         slices.Replace(slices.Clone(plain), len(head)+7, len(head)+9, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 0, 0x81, 0x80, 0x40, 5, 5),
+		"block above the next":    spoil(8, 1, 0, 1, 5, 5, 0),
+		"too many blocks":         slices.Replace(slices.Clone(plain), len(head)+7, len(head)+9, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 0, 0x81, 0x80, 0x40, 5, 5, 0),
 		"too many epochs":         spoil(9, u(nil, math.MaxUint64)...),
 		"epochs go back":          spoil(9, 2, 3, 6, 3, 7),
 		"tail not at the floor":   spoil(10, 6),
@@ -197,15 +215,23 @@ func TestLoadCorruptTail(t *testing.T) {
 		"marker beyond the end":   spoil(13, 1, 3, 2),
 		"empty marker":            spoil(13, 1, 1, 0),
 		"touching markers":        spoil(13, 2, 0, 1, 0, 1),
-		"run beyond the end":      spoil(14, 1, 0x04),
-		"run in a lost stretch":   slices.Replace(slices.Clone(plain), len(head)+12, len(head)+15, 1, 1, 1, 1, 0, 1, 0x02),
-		"run in a marker":         slices.Replace(slices.Clone(plain), len(head)+12, len(head)+15, 0, 1, 1, 1, 1, 0x02),
-		"touching runs":           spoil(14, 2, 0, 0),
-		"fewer runs than said":    spoil(14, 2, 0),
-		"source gap overflow":     spoil(14, append([]byte{1, 0xb8}, u(nil, math.MaxInt64-7)...)...),
-		"target gap overflow":     spoil(14, append([]byte{1, 0xc0}, u(nil, math.MaxInt64-1)...)...),
-		"count overflow":          spoil(14, append([]byte{1, 0x87}, u(nil, math.MaxInt64-8)...)...),
-		"number of runs too high": spoil(14, u(nil, math.MaxInt64)...),
+		"doubt beyond the end":    spoil(14, 1, 3, 2, 1),
+		"doubt about nothing":     spoil(14, 1, 1, 1, 0),
+		"more copies than fit":    spoil(14, 1, 1, 1, 2),
+		"empty doubt":             spoil(14, 1, 1, 0, 0),
+		"number of doubts":        spoil(14, u(nil, math.MaxInt64)...),
+		"doubt in a marker":       rest(0, 1, 1, 2, 1, 2, 1, 1, 0),
+		"doubt around a marker":   rest(0, 1, 1, 1, 1, 0, 3, 1, 0),
+		"run beyond the end":      spoil(15, 1, 0x04),
+		"run in a lost stretch":   rest(1, 1, 1, 1, 0, 0, 1, 0x02),
+		"run in a marker":         rest(0, 1, 1, 1, 0, 1, 0x02),
+		"run in a doubt":          rest(0, 0, 1, 1, 1, 1, 1, 0x02),
+		"touching runs":           spoil(15, 2, 0, 0),
+		"fewer runs than said":    spoil(15, 2, 0),
+		"source gap overflow":     spoil(15, append([]byte{1, 0xb8}, u(nil, math.MaxInt64-7)...)...),
+		"target gap overflow":     spoil(15, append([]byte{1, 0xc0}, u(nil, math.MaxInt64-1)...)...),
+		"count overflow":          spoil(15, append([]byte{1, 0x87}, u(nil, math.MaxInt64-8)...)...),
+		"number of runs too high": spoil(15, u(nil, math.MaxInt64)...),
 	} {
 		if m, err := offsetmap.Load(bad, nil); !errors.Is(err, offsetmap.ErrCorrupt) {
 			t.Errorf("%s: map %v, error %v", name, m, err)
@@ -234,6 +260,11 @@ func TestLoadSkipsOrphanNumbers(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	full, blocks := chain(f, 2)
 	f.Add(full.AppendTail(nil), blocks[0].Data, blocks[1].Data, uint32(0), uint32(1))
+	d := doubtful(f)
+	f.Add(d.AppendTail(nil), []byte{}, []byte{}, uint32(0), uint32(1))
+	db, _ := d.Seal()
+	f.Add(d.AppendTail(nil), db.Data, []byte{}, uint32(0), uint32(1))
+	f.Add(d.AppendTail(nil), []byte{}, []byte{}, uint32(0), uint32(1))
 	ex := example(f)
 	ex.NoteEpoch(7, 120)
 	f.Add(ex.AppendTail(nil), []byte{}, []byte{1}, uint32(0), uint32(math.MaxUint32))
@@ -257,6 +288,9 @@ func FuzzLoad(f *testing.F) {
 		again, err := offsetmap.Load(m.AppendTail(nil), stored)
 		must(t, err)
 		must(t, again.Check())
+		if m.Doubts() != again.Doubts() || m.Doubts() < 0 || m.Doubts() > int64(m.TargetEnd()) {
+			t.Fatalf("Doubts() = %d, %d after another load", m.Doubts(), again.Doubts())
+		}
 		queries := []src{math.MinInt64, -1, 0, m.Origin().SourceStart, m.Through(), m.Through() / 2, math.MaxInt64}
 		for r := range m.Runs() {
 			queries = append(queries, r.Source-1, r.Source, r.Source+src(r.Count))

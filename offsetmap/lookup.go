@@ -3,7 +3,6 @@ package offsetmap
 import (
 	"fmt"
 	"math"
-	"sort"
 )
 
 // Kind says how exact an answer is. The zero value is no kind.
@@ -24,7 +23,7 @@ const (
 	// is where the mirror ends; ask again when it has advanced.
 	BeyondMirrored
 	// Trimmed: inside blocks dropped by TrimSource or TrimTarget. The target
-	// is the start of the first run that is kept.
+	// is the start of the first run that is kept, or of doubts in front of it.
 	Trimmed
 	// Bounded: inside missing blocks. The target is right after the last
 	// known record below, never late.
@@ -69,8 +68,8 @@ type Position struct {
 
 // Next translates c, the source offset of the next record to read: one past
 // the last mirrored record below c, then over markers. Without a mirrored
-// record below c it is the start of the first run, or with no run at all where
-// mirroring began, over markers.
+// record below c it is the start of the first run, or where mirroring began,
+// over markers, with no run at all or with doubts in front of the first run.
 func (m *Map) Next(c SourceOffset) Position {
 	end := m.last()
 	switch {
@@ -81,25 +80,38 @@ func (m *Map) Next(c SourceOffset) Position {
 	case c <= m.first().source:
 		return m.nextBelowFirst(c)
 	case c >= end.source:
-		return Position{Target: m.overMarkers(end.target), Kind: AtEnd, Lost: m.lostBetween(c, math.MaxInt64)}
+		p := Position{Target: m.overMarkers(end.target), Kind: AtEnd, Lost: m.lostBetween(c, math.MaxInt64)}
+		return m.doubtful(p, c, end.source)
 	case m.open.Count > 0 && c > m.open.Source:
 		return Position{Target: m.open.Target + TargetOffset(c-m.open.Source), Kind: Exact}
 	}
 	g := m.segmentBelow(c)
-	if g.missing && c < g.to.source {
-		// Each repeated record has its own offset on either side.
-		n := min(int64(g.to.target-g.from.target), int64(c-g.from.source))
-		return Position{Target: g.from.target, Kind: Bounded, N: n}
-	}
 	if g.missing {
-		return Position{Target: m.overMarkers(g.to.target), Kind: Exact, Lost: m.lostInHole(c, math.MaxInt64)}
+		return m.nextInMissing(g, c)
 	}
-	run, next := g.belowSource(c)
-	if in := int64(c - run.Source); in < run.Count {
-		return Position{Target: run.Target + TargetOffset(in), Kind: Exact}
+	next := m.open.Source
+	end = g.to // of the hole before the open run
+	if c < g.to.source {
+		end, next = g.belowSource(c)
 	}
-	at := m.overMarkers(run.Target + TargetOffset(run.Count))
-	return Position{Target: at, Kind: Exact, Lost: m.lostInHole(c, next)}
+	if c < end.source {
+		return Position{Target: end.target - TargetOffset(end.source-c), Kind: Exact}
+	}
+	p := Position{Target: m.overMarkers(end.target), Kind: Exact, Lost: m.lostBetween(c, next)}
+	return m.doubtful(p, c, end.source)
+}
+
+// nextInMissing is Next for c in the stretch g of missing blocks, or at its
+// start. Each record that is repeated has its own target offset, and but for
+// copies its own source offset between the start and c.
+func (m *Map) nextInMissing(g *segment, c SourceOffset) Position {
+	copies := min(m.hidden, g.records)
+	p := Position{Target: g.from.target, Kind: Bounded}
+	p.N = copies + min(g.records-copies, int64(c-g.from.source))
+	if c == g.from.source && copies == 0 {
+		p.Kind = Exact // nothing in the missing blocks is below c
+	}
+	return p
 }
 
 // nextOfNone is Next for c <= through of a map without runs.
@@ -110,58 +122,71 @@ func (m *Map) nextOfNone(c SourceOffset) Position {
 		if m.trimmed {
 			p.Kind = Trimmed
 		}
+		return p
 	}
-	return p
+	return m.doubtful(p, c, m.floor.source)
 }
 
 // nextBelowFirst is Next for c at or below the start of the first kept run.
 func (m *Map) nextBelowFirst(c SourceOffset) Position {
-	first := m.first()
-	p := Position{Target: first.target, Lost: m.lostBetween(c, first.source)}
+	first, run := m.first(), m.firstRun()
+	p := Position{Target: m.overMarkers(first.target), Lost: m.lostBetween(c, run.source)}
 	switch {
 	case m.trimmed && c < m.floor.source:
-		p.Kind, p.N = Trimmed, distance(c, first.source)
-	case m.trimmed:
+		p.Kind, p.N = Trimmed, distance(c, run.source)
+		return p
+	case m.trimmed && first != m.floor:
 		p.Target, p.Kind = m.overMarkers(m.floor.target), Exact
 	case c < m.origin.SourceStart:
 		p.Kind, p.N = NotMirrored, distance(c, m.origin.SourceStart)
+		return p
 	case c < first.source:
 		p.Kind = BeforeStart
+	case m.hidden > 0 && first == m.floor && len(m.segs) > 0 && m.segs[0].missing:
+		return m.nextInMissing(&m.segs[0], c)
 	default:
 		p.Kind = Exact
 	}
-	return p
+	return m.doubtful(p, c, m.floor.source)
 }
 
 // Source is the inverse of [Map.Next]: the source offset at which to go on for
 // a reader whose next record on the target is t. It is one past the last
 // mirrored record whose target offset is below t; holes on the source are not
 // skipped, since a filtered or skipped record may still be there to be read.
-// Without a mirrored record below t it is the start of the first run, or with
-// no run at all the first offset to mirror.
+// Without a mirrored record below t it is the start of the first run, or the
+// first offset to mirror with no run at all or doubts in front of the first
+// run. Behind records in doubt, up to the next run, the kind is Bounded: what
+// was read of them is read again on the source.
 func (m *Map) Source(t TargetOffset) (SourceOffset, Kind) {
 	end := m.last()
 	switch {
 	case t > m.targetEnd:
 		return end.source, BeyondMirrored
 	case m.empty() && t >= m.floor.target:
-		return m.floor.source, AtEnd
+		return m.floor.source, m.afterDoubt(AtEnd, m.floor.target, t)
 	case m.empty() || t <= m.first().target:
 		return m.sourceBelowFirst(t)
 	case t >= end.target:
-		return end.source, AtEnd
+		return end.source, m.afterDoubt(AtEnd, end.target, t)
 	case m.open.Count > 0 && t > m.open.Target:
 		return m.open.Source + SourceOffset(t-m.open.Target), Exact
 	}
 	g := m.segmentBelowTarget(t)
-	if g.missing && t < g.to.target {
-		return g.from.source, Bounded
+	if g.missing && t == g.from.target {
+		return g.from.source, Exact
 	}
 	if g.missing {
-		return g.to.source, Exact
+		return g.from.source, Bounded
 	}
-	run, _ := g.belowTarget(t)
-	return run.Source + SourceOffset(min(int64(t-run.Target), run.Count)), Exact
+	end = g.to // of the hole before the open run
+	if t < g.to.target {
+		end, _ = g.belowTarget(t)
+	}
+	if t < end.target {
+		return end.source - SourceOffset(end.target-t), Exact
+	}
+	return end.source, m.afterDoubt(Exact, end.target, t)
 }
 
 func (m *Map) sourceBelowFirst(t TargetOffset) (SourceOffset, Kind) {
@@ -184,7 +209,8 @@ func (m *Map) sourceBelowFirst(t TargetOffset) (SourceOffset, Kind) {
 
 // Count returns how many mirrored records have target offsets in [a, b): the
 // records that a reader moved back from b to a reads again. Trimmed records
-// are not counted; inside missing blocks every offset counts as a record.
+// and records in doubt are not counted; inside missing blocks every offset
+// counts as a record.
 func (m *Map) Count(a, b TargetOffset) int64 {
 	if b <= a {
 		return 0
@@ -199,69 +225,55 @@ func (m *Map) recordsBelow(t TargetOffset) int64 {
 	}
 	g := m.segmentBelowTarget(t)
 	switch {
-	case t <= g.from.target: // below the first segment
+	case t < g.from.target: // below the first segment
 		return g.before
 	case g.missing:
 		return g.before + min(int64(t-g.from.target), g.records)
+	case t >= g.to.target: // in the hole before the open run
+		return g.before + g.records
 	}
-	run, records := g.belowTarget(t)
-	return g.before + records + min(int64(t-run.Target), run.Count)
+	end, records := g.belowTarget(t)
+	return g.before + records - max(int64(end.target-t), 0)
 }
 
-// segmentBelow returns the last segment that starts below c, or the first one.
+// segmentBelow returns the segment that holds c or the hole before one of its
+// runs: the last one that starts at or below c, or the first one.
 func (m *Map) segmentBelow(c SourceOffset) *segment {
-	if len(m.segs) == 0 || m.tail.from.source < c {
+	if len(m.segs) == 0 || m.tail.from.source <= c {
 		return &m.tail
 	}
-	if m.segs[0].from.source >= c {
+	if m.segs[0].from.source > c {
 		return &m.segs[0]
 	}
 	from := m.segs[0].from.source
 	guess := share(int64(c-from), int64(m.tail.from.source-from), len(m.segs))
-	return &m.segs[lastBelow(len(m.segs), guess, func(i int) bool { return m.segs[i].from.source < c })]
+	if g := &m.segs[guess]; g.from.source <= c && c < g.to.source {
+		return g
+	}
+	return &m.segs[lastBelow(len(m.segs), guess, func(i int) bool { return m.segs[i].from.source <= c })]
 }
 
-// segmentBelowTarget returns the last segment that starts below t, or the first one.
+// segmentBelowTarget is segmentBelow for a target offset.
 func (m *Map) segmentBelowTarget(t TargetOffset) *segment {
-	if len(m.segs) == 0 || m.tail.from.target < t {
+	if len(m.segs) == 0 || m.tail.from.target <= t {
 		return &m.tail
 	}
-	if m.segs[0].from.target >= t {
+	if m.segs[0].from.target > t {
 		return &m.segs[0]
 	}
 	from := m.segs[0].from.target
 	guess := share(int64(t-from), int64(m.tail.from.target-from), len(m.segs))
-	return &m.segs[lastBelow(len(m.segs), guess, func(i int) bool { return m.segs[i].from.target < t })]
-}
-
-// lostInHole sums the losses ahead of c, which is in a hole of a segment whose
-// next run starts at next, or in a later segment if next is the largest offset.
-func (m *Map) lostInHole(c, next SourceOffset) int64 {
-	i := m.lostAbove(c)
-	if i == len(m.lost) {
-		return 0
+	if g := &m.segs[guess]; g.from.target <= t && t < g.to.target {
+		return g
 	}
-	if next == math.MaxInt64 {
-		next = m.startAtOrAbove(c)
-	}
-	return m.lostBetween(c, next)
-}
-
-// startAtOrAbove returns the start of the first run that begins a segment at
-// or above c; c is behind all runs of its own segment.
-func (m *Map) startAtOrAbove(c SourceOffset) SourceOffset {
-	i := sort.Search(len(m.segs), func(i int) bool { return m.segs[i].from.source >= c })
-	if i < len(m.segs) {
-		return m.segs[i].first.source
-	}
-	if m.tail.runs > 0 && m.tail.first.source >= c {
-		return m.tail.first.source
-	}
-	return m.open.Source
+	return &m.segs[lastBelow(len(m.segs), guess, func(i int) bool { return m.segs[i].from.target <= t })]
 }
 
 // lostBetween sums the losses of all stretches that end above c and start below to.
 func (m *Map) lostBetween(c, to SourceOffset) int64 {
+	if len(m.lost) == 0 {
+		return 0
+	}
 	var sum int64
 	for i := m.lostAbove(c); i < len(m.lost) && m.lost[i].from < to; i++ {
 		sum += m.lost[i].records

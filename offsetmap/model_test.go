@@ -42,6 +42,7 @@ type model struct {
 	pairs     []pair
 	marker    map[tgt]bool
 	lost      []lostMark
+	doubts    []doubtMark
 	blocks    []sealedMark
 	floor     pair
 	trimmed   bool
@@ -139,6 +140,11 @@ func (m *model) below(c src) int {
 	return sort.Search(len(m.pairs), func(i int) bool { return m.pairs[i].s >= c })
 }
 
+// belowTarget counts the pairs with target offsets below t.
+func (m *model) belowTarget(t tgt) int {
+	return sort.Search(len(m.pairs), func(i int) bool { return m.pairs[i].t >= t })
+}
+
 func (m *model) nextPosition(c src) offsetmap.Position {
 	end := m.floor.t
 	if n := len(m.pairs); n > 0 {
@@ -157,16 +163,25 @@ func (m *model) nextPosition(c src) offsetmap.Position {
 		}
 		if len(m.pairs) > 0 {
 			p.Target = m.pairs[0].t
+			if m.doubtInFront() {
+				p.Target = m.skipMarkers(m.floor.t)
+			}
 			if m.trimmed {
 				p.N = int64(m.pairs[0].s - c)
 			}
 		}
+	case len(m.pairs) == 0:
+		p.Kind, p.Target = offsetmap.AtEnd, m.skipMarkers(end)
+		p = m.bounded(p, c, m.floor.s)
 	case i == len(m.pairs):
 		p.Kind, p.Target = offsetmap.AtEnd, m.skipMarkers(end)
+		p = m.bounded(p, c, m.pairs[i-1].s+1)
 	case i > 0:
 		p.Kind, p.Target = offsetmap.Exact, m.skipMarkers(m.pairs[i-1].t+1)
-	case m.trimmed:
+		p = m.bounded(p, c, m.pairs[i-1].s+1)
+	case m.trimmed || m.doubtInFront():
 		p.Kind, p.Target = offsetmap.Exact, m.skipMarkers(m.floor.t)
+		p = m.bounded(p, c, m.floor.s)
 	case c < m.pairs[0].s:
 		p.Kind, p.Target = offsetmap.BeforeStart, m.pairs[0].t
 	default:
@@ -181,7 +196,18 @@ func (m *model) source(t tgt) (src, offsetmap.Kind) {
 	if n > 0 {
 		first, last = m.pairs[0], pair{m.pairs[n-1].s + 1, m.pairs[n-1].t + 1}
 	}
-	i := sort.Search(n, func(i int) bool { return m.pairs[i].t >= t })
+	if m.doubtInFront() {
+		first = m.floor
+	}
+	behind := func(end tgt, k offsetmap.Kind) offsetmap.Kind {
+		for _, d := range m.doubts {
+			if d.to > end && d.from < t {
+				return offsetmap.Bounded
+			}
+		}
+		return k
+	}
+	i := m.belowTarget(t)
 	switch {
 	case t > m.targetEnd:
 		return last.s, offsetmap.BeyondMirrored
@@ -190,11 +216,11 @@ func (m *model) source(t tgt) (src, offsetmap.Kind) {
 	case t < m.floor.t:
 		return first.s, offsetmap.NotMirrored
 	case i == n:
-		return last.s, offsetmap.AtEnd
+		return last.s, behind(last.t, offsetmap.AtEnd)
 	case i > 0:
-		return m.pairs[i-1].s + 1, offsetmap.Exact
-	case m.trimmed:
-		return m.floor.s, offsetmap.Exact
+		return m.pairs[i-1].s + 1, behind(m.pairs[i-1].t+1, offsetmap.Exact)
+	case m.trimmed || m.doubtInFront():
+		return m.floor.s, behind(m.floor.t, offsetmap.Exact)
 	case t < first.t:
 		return first.s, offsetmap.BeforeStart
 	}
@@ -244,11 +270,16 @@ func (m *model) cutTarget(t tgt) (retired []uint32, dropped int64) {
 	if t >= m.targetEnd {
 		return nil, 0
 	}
-	n := sort.Search(len(m.pairs), func(i int) bool { return m.pairs[i].t >= t })
+	n := m.belowTarget(t)
 	dropped = int64(len(m.pairs) - n)
 	if dropped > 0 {
 		m.through = m.pairs[n].s
 	}
+	last := m.floor
+	if n > 0 {
+		last = pair{m.pairs[n-1].s + 1, m.pairs[n-1].t + 1}
+	}
+	m.cutDoubts(t, last)
 	retired = m.dropPairs(n)
 	m.targetEnd = t
 	m.floor.t = min(m.floor.t, t)
@@ -310,6 +341,9 @@ func (m *model) trim(below func(to pair) bool) (dropped []uint32) {
 	}
 	for len(m.lost) > 0 && m.lost[0].to <= m.floor.s {
 		m.lost = m.lost[1:]
+	}
+	for len(m.doubts) > 0 && m.doubts[0].to <= m.floor.t {
+		m.doubts = m.doubts[1:]
 	}
 	return dropped
 }

@@ -19,7 +19,7 @@ var (
 	ErrRange = errors.New("value out of range")
 	// ErrCorrupt says that an encoding cannot have been written by this package.
 	ErrCorrupt = errors.New("corrupt offset map")
-	// ErrVersion says that an encoding was written by a newer version.
+	// ErrVersion says that an encoding was written by another version.
 	ErrVersion = errors.New("unknown offset map version")
 )
 
@@ -91,6 +91,8 @@ type Map struct {
 
 	lost    []lostSpan // of all segments and the tail
 	markers []span     // of all segments and the tail
+	doubts  []doubt    // of all segments and the tail
+	hidden  int64      // copies in doubts that missing blocks hold at most
 
 	epochs []EpochStart
 	next   uint32 // number of the next sealed block
@@ -124,13 +126,24 @@ func (m *Map) TargetEnd() TargetOffset { return m.targetEnd }
 // empty says that the map holds no run, known or missing.
 func (m *Map) empty() bool { return m.open.Count == 0 && len(m.segs) == 0 }
 
-// first returns the start of the first run that is kept. If that is in a
+// firstRun returns the start of the first run that is kept. If that is in a
 // missing block it is a point at or below it. The map must not be empty.
-func (m *Map) first() point {
+func (m *Map) firstRun() point {
 	if len(m.segs) > 0 {
 		return m.segs[0].first
 	}
 	return m.tail.first
+}
+
+// first returns where a reader of all that is kept begins: at the first run, or
+// at the floor if there are doubts in front of that, since their records may
+// have any source offset from there on. The map must not be empty.
+func (m *Map) first() point {
+	first := m.firstRun()
+	if len(m.doubts) > 0 && m.doubts[0].from < first.target {
+		return m.floor
+	}
+	return first
 }
 
 // last returns one past the last mirrored record, or the floor if there is none.

@@ -20,6 +20,10 @@ type history struct {
 	// damaged: blocks may be missing; lost keeps them, as they may come back.
 	damaged bool
 	lost    map[uint32][]byte
+	// vague: a cut went into missing blocks.
+	vague bool
+	// hidden: doubts may have been in missing blocks, of which some may be trimmed.
+	hidden bool
 }
 
 func newHistory(t *rapid.T) *history {
@@ -71,6 +75,14 @@ func (h *history) foreign() {
 	to := h.m.TargetEnd() + tgt(rapid.Int64Range(0, 3).Draw(h.t, "foreign"))
 	h.must(h.m.Foreign(to))
 	h.model.targetEnd = to
+}
+
+func (h *history) doubt() {
+	n := rapid.Int64Range(0, 9).Draw(h.t, "doubtful offsets")
+	records := rapid.Int64Range(0, n).Draw(h.t, "copies")
+	to := h.m.TargetEnd() + tgt(n)
+	h.must(h.m.Doubt(to, records))
+	h.model.doubt(to, records)
 }
 
 func (h *history) lose() {
@@ -140,6 +152,7 @@ func (h *history) reload() {
 
 func sameButNext(a, b *offsetmap.Map) bool {
 	return a.Origin() == b.Origin() && a.Through() == b.Through() && a.TargetEnd() == b.TargetEnd() &&
+		a.Doubts() == b.Doubts() &&
 		slices.Equal(a.Epochs(), b.Epochs()) && slices.Equal(slices.Collect(a.Runs()), slices.Collect(b.Runs()))
 }
 
@@ -251,6 +264,7 @@ func (h *history) step() {
 		{"burst", h.burst},
 		{"marker", h.marker},
 		{"foreign", h.foreign},
+		{"doubt", h.doubt},
 		{"lose", h.lose},
 		{"advance", h.advance},
 		{"seal", h.seal},
@@ -276,6 +290,11 @@ func (h *history) queries(n int) []src {
 	for _, l := range h.model.lost {
 		out = append(out, l.from, l.to-1, l.to)
 	}
+	for _, d := range h.model.doubts {
+		if i := h.model.belowTarget(d.to); i > 0 {
+			out = append(out, h.model.pairs[i-1].s+1)
+		}
+	}
 	for _, b := range h.model.blocks {
 		out = append(out, b.from.s, b.to.s-1, b.to.s, b.to.s+1)
 	}
@@ -297,6 +316,13 @@ func (h *history) verify(n int) {
 	if h.m.Through() != h.model.through || h.m.TargetEnd() != h.model.targetEnd {
 		h.t.Fatalf("ends (%d, %d), want (%d, %d)", h.m.Through(), h.m.TargetEnd(), h.model.through, h.model.targetEnd)
 	}
+	doubts := int64(0)
+	for _, d := range h.model.doubts {
+		doubts += d.n
+	}
+	if got := h.m.Doubts(); got != doubts {
+		h.t.Fatalf("Doubts() = %d, want %d", got, doubts)
+	}
 	var last offsetmap.Position
 	for _, c := range h.queries(n) {
 		got, want := h.m.Next(c), h.model.nextPosition(c)
@@ -308,7 +334,7 @@ func (h *history) verify(n int) {
 		}
 		last = got
 		t := got.Target
-		for _, t := range []tgt{t - 1, t, t + 1, t + 2} {
+		for _, t := range []tgt{t - 1, t, t + 1, t + 2, t + tgt(n)} {
 			s, k := h.m.Source(t)
 			if ws, wk := h.model.source(t); s != ws || k != wk {
 				h.t.Fatalf("Source(%d) = %d, %v, want %d, %v", t, s, k, ws, wk)

@@ -7,10 +7,10 @@ import (
 )
 
 // Format versions. NB: they are stored on target clusters; a change of the
-// layout needs a new number and a decoder that still reads the old one.
+// layout needs a new number and a decoder that still reads the released ones.
 const (
-	blockVersion = 1
-	tailVersion  = 1
+	blockVersion = 2 // 1 had no doubts and was never released
+	tailVersion  = 2
 )
 
 // BlockSize is the OpenSize at which sealing pays: 16 KiB are some 16,000
@@ -25,16 +25,16 @@ const maxBlocks = 1 << 20
 // Block is a sealed part of a map, stored once under its number.
 type Block struct {
 	Number uint32
-	// Data is shared with the map and must not be changed.
-	Data []byte
+	Data   []byte
 }
 
 // OpenSize returns how many bytes the next sealed block would have at most,
 // apart from its header of less than 64 bytes.
 func (m *Map) OpenSize() int {
-	n := len(m.tail.data)
+	n := m.tail.size
 	if m.open.Count > 0 {
-		n += len(appendRun(make([]byte, 0, 32), m.tail.to, m.open))
+		var buf [maxRun]byte
+		n += len(appendRun(buf[:0], m.tail.to, m.open))
 	}
 	for i := m.lostAbove(m.tail.from.source); i < len(m.lost); i++ {
 		l := m.lost[i]
@@ -42,6 +42,10 @@ func (m *Map) OpenSize() int {
 	}
 	for i := m.markerAbove(m.tail.from.target); i < len(m.markers); i++ {
 		n += uvarintLen(uint64(m.markers[i].to-m.markers[i].from)) + 2
+	}
+	for i := m.doubtAbove(m.tail.from.target); i < len(m.doubts); i++ {
+		d := m.doubts[i]
+		n += uvarintLen(uint64(d.to-d.from)) + uvarintLen(uint64(d.records)) + 2
 	}
 	return n
 }
@@ -55,35 +59,46 @@ func (m *Map) Seal() (Block, bool) {
 	if g.runs == 0 || len(m.segs) >= maxBlocks || m.next == math.MaxUint32 {
 		return Block{}, false
 	}
-	lost := m.lost[m.lostAbove(g.from.source):m.lostAbove(g.to.source)]
-	markers := m.markers[m.markerAbove(g.from.target):m.markerAbove(g.to.target)]
-	data := make([]byte, 0, len(g.data)+64+16*len(lost)+8*len(markers))
+	h := holes{
+		lost:    m.lost[m.lostAbove(g.from.source):m.lostAbove(g.to.source)],
+		markers: m.markers[m.markerAbove(g.from.target):m.markerAbove(g.to.target)],
+		doubts:  m.doubts[m.doubtAbove(g.from.target):m.doubtAbove(g.to.target)],
+	}
+	data := make([]byte, 0, g.size+64+16*len(h.lost)+8*len(h.markers)+16*len(h.doubts))
 	data = append(data, blockVersion)
 	data = binary.AppendUvarint(data, uint64(m.origin.Incarnation))
 	data = binary.AppendUvarint(data, uint64(m.next))
-	data = appendSegment(data, g, lost, markers)
-	data = slices.Clip(data)
+	data = appendSegment(data, g, h, Run{})
 
 	sealed := *g
-	sealed.data = data[len(data)-len(g.data):]
-	sealed.restarts = g.restarts.clone()
+	sealed.chunks, sealed.wide = slices.Clone(g.chunks), slices.Clone(g.wide) // without the spare room
 	sealed.numbers = []uint32{m.next}
 	m.segs = append(m.segs, sealed)
 	m.next++
-	buf, narrow := g.data[:0], g.restarts.narrow[:0] // copied above
+	chunks := g.chunks[:0]
 	m.tail = emptySegment(sealed.to, sealed.before+sealed.records)
 	m.tail.first = m.open.start()
-	m.tail.data, m.tail.restarts.narrow = buf, narrow
+	m.tail.chunks = chunks
 	return Block{Number: sealed.numbers[0], Data: data}, true
 }
 
-// appendSegment encodes the start, the holes and the runs of g.
-func appendSegment(dst []byte, g *segment, lost []lostSpan, markers []span) []byte {
+// appendSegment encodes the start, the holes and the runs of g, and then the
+// open run (empty if it is none).
+func appendSegment(dst []byte, g *segment, h holes, open Run) []byte {
+	runs := g.runs
+	if open.Count > 0 {
+		runs++
+	}
 	dst = appendPoint(dst, g.from)
-	dst = appendLost(dst, g.from.source, lost)
-	dst = appendMarkers(dst, g.from.target, markers)
-	dst = binary.AppendUvarint(dst, uint64(g.runs))
-	return append(dst, g.data...)
+	dst = appendLost(dst, g.from.source, h.lost)
+	dst = appendMarkers(dst, g.from.target, h.markers)
+	dst = appendDoubts(dst, g.from.target, h.doubts)
+	dst = binary.AppendUvarint(dst, uint64(runs))
+	dst = g.appendRuns(dst)
+	if open.Count > 0 {
+		dst = appendRun(dst, g.to, open)
+	}
+	return dst
 }
 
 func appendPoint(dst []byte, p point) []byte {
@@ -108,6 +123,17 @@ func appendMarkers(dst []byte, at TargetOffset, markers []span) []byte {
 		dst = binary.AppendUvarint(dst, uint64(s.from-at))
 		dst = binary.AppendUvarint(dst, uint64(s.to-s.from))
 		at = s.to
+	}
+	return dst
+}
+
+func appendDoubts(dst []byte, at TargetOffset, doubts []doubt) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(doubts)))
+	for _, d := range doubts {
+		dst = binary.AppendUvarint(dst, uint64(d.from-at))
+		dst = binary.AppendUvarint(dst, uint64(d.to-d.from))
+		dst = binary.AppendUvarint(dst, uint64(d.records))
+		at = d.to
 	}
 	return dst
 }
@@ -138,8 +164,10 @@ func (m *Map) AppendTail(dst []byte) []byte {
 	dst = appendPoint(dst, m.floor)
 	dst = m.appendNumbers(dst)
 	if len(m.segs) > 0 {
-		// Known here as well, so that it survives the loss of the first block.
+		// Known here as well, so that it survives the loss of blocks: where a
+		// reader begins, and how many copies may be in any of them.
 		dst = appendPoint(dst, m.first())
+		dst = binary.AppendUvarint(dst, uint64(m.sealedDoubts()+m.hidden))
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(m.epochs)))
 	for _, e := range m.epochs {
@@ -147,13 +175,12 @@ func (m *Map) AppendTail(dst []byte) []byte {
 		dst = binary.AppendUvarint(dst, uint64(e.Start))
 	}
 
-	g := m.tail
-	if m.open.Count > 0 {
-		g.data = appendRun(slices.Clip(g.data), g.to, m.open)
-		g.runs++
-	}
-	return appendSegment(dst, &g,
-		m.lost[m.lostAbove(g.from.source):], m.markers[m.markerAbove(g.from.target):])
+	g := &m.tail
+	return appendSegment(dst, g, holes{
+		lost:    m.lost[m.lostAbove(g.from.source):],
+		markers: m.markers[m.markerAbove(g.from.target):],
+		doubts:  m.doubts[m.doubtAbove(g.from.target):],
+	}, m.open)
 }
 
 // appendNumbers encodes the next block number and the map's blocks as ranges:

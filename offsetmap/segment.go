@@ -3,27 +3,33 @@ package offsetmap
 import (
 	"encoding/binary"
 	"iter"
-	"math"
 )
 
 // segment is a sealed block, the tail, or a stretch of missing blocks. What a
-// lookup needs comes first, so that it lies in two cache lines.
+// lookup needs comes first, so that it lies in one cache line.
 type segment struct {
-	from point  // one past the last run before the segment
-	to   point  // one past its last run
-	data []byte // encoded runs
+	from   point // one past the last run before the segment
+	chunks []chunk
+	// Full chunks per offset, in the part that they cover.
+	perSource, perTarget float64
 	// missing: the blocks' content is unknown and all that is known is that
 	// their runs lie between from and to. Each target offset counts as a record.
-	missing  bool
-	restarts restarts
+	missing bool
 
-	first   point // start of the first run; unset while there is none
-	runs    int
-	records int64
+	to    point   // one past the last run
+	wide  []state // states of the chunks, if one does not fit into its chunk
+	first point   // start of the first run; unset while there is none
+	runs  int
+	size  int // bytes of the encoded runs
 	// before is the number of records in front of the segment, counted from
 	// an arbitrary but common zero.
-	before  int64
-	numbers []uint32 // block numbers: one for a block, several for a missing stretch
+	before, records int64
+	numbers         []uint32 // block numbers: one for a block, several for a missing stretch
+}
+
+// emptySegment returns a segment without runs.
+func emptySegment(from point, before int64) segment {
+	return segment{from: from, to: from, before: before}
 }
 
 // add appends a run after g.to.
@@ -31,84 +37,101 @@ func (g *segment) add(r Run) {
 	if g.runs == 0 {
 		g.first = r.start()
 	}
-	if g.runs%restartEvery == 0 {
-		g.restarts.add(restart{at: g.to, records: g.records, pos: len(g.data)})
+	var buf [maxRun]byte
+	encoded := appendRun(buf[:0], g.to, r)
+	n := len(g.chunks)
+	if n == 0 || int(g.chunks[n-1].used)+len(encoded) > chunkRuns {
+		g.addChunk()
+		n++
 	}
-	g.data = appendRun(g.data, g.to, r)
+	k := &g.chunks[n-1]
+	k.used += uint8(copy(k.runs[k.used:], encoded))
+	if k.used == chunkRuns && len(g.wide) == 0 {
+		k.form = k.formOf()
+	}
 	g.runs++
+	g.size += len(encoded)
 	g.records += r.Count
 	g.to = r.end()
+}
+
+// appendRuns appends the encoded runs.
+func (g *segment) appendRuns(dst []byte) []byte {
+	for i := range g.chunks {
+		k := &g.chunks[i]
+		dst = append(dst, k.runs[:k.used]...)
+	}
+	return dst
 }
 
 // all yields the segment's runs in order.
 func (g *segment) all() iter.Seq[Run] {
 	return func(yield func(Run) bool) {
 		at := g.from
-		for pos := 0; pos < len(g.data); {
-			var r Run
-			r, pos = runAt(g.data, pos, at)
-			if !yield(r) {
-				return
+		for i := range g.chunks {
+			k := &g.chunks[i]
+			for pos := 0; pos < int(k.used); {
+				var r Run
+				r, pos = k.runAt(pos, at)
+				if !yield(r) {
+					return
+				}
+				at = r.end()
 			}
-			at = r.end()
 		}
 	}
 }
 
-// belowSource returns the last run that starts below c, and the start of the
-// run after it (math.MaxInt64 if the segment holds none). Without such a run
-// the returned run is empty and ends at g.from. c must be above g.from.source.
-func (g *segment) belowSource(c SourceOffset) (last Run, next SourceOffset) {
-	n := g.restarts.len()
-	if n == 0 {
-		return Run{Source: g.from.source, Target: g.from.target}, math.MaxInt64
+// belowSource returns the end of the last run that starts below c, and the
+// start of the run after it, which is of no meaning if c is below that end. c
+// must be in the segment: at or above from.source, below to.source.
+func (g *segment) belowSource(c SourceOffset) (end point, next SourceOffset) {
+	if k := &g.chunks[g.guess(c)]; k.form != mixed {
+		at := point{g.from.source + SourceOffset(k.source), g.from.target + TargetOffset(k.target)}
+		if w, ok := k.lookupSource(int64(c - at.source)); ok {
+			end = point{at.source + SourceOffset(w.source), at.target + TargetOffset(w.target)}
+			return end, at.source + SourceOffset(w.next)
+		}
 	}
-	i := lastBelow(n, share(int64(c-g.from.source), int64(g.to.source-g.from.source), n), func(i int) bool {
-		return g.restarts.source(i) < c
-	})
-	at := g.restarts.at(i)
-	last = Run{Source: at.at.source, Target: at.at.target}
-	data := g.data
-	for pos := at.pos; pos < len(data); {
+	i := g.chunkBelow(c)
+	k, at := &g.chunks[i], g.state(i).at
+	for pos := 0; ; {
 		var r Run
-		if h := data[pos]; h < longForm { // as in runAt, which is not inlined
-			pos++
-			end := last.end()
-			r = Run{end.source + SourceOffset(h>>4), end.target, int64(h&15) + 1}
-		} else {
-			r, pos = runAt(data, pos, last.end())
+		r, pos = k.runAt(pos, at)
+		if c <= r.Source {
+			return at, r.Source
 		}
-		if r.Source >= c {
-			return last, r.Source
+		at = r.end()
+		if c < at.source {
+			return at, at.source
 		}
-		last = r
 	}
-	return last, math.MaxInt64
 }
 
-// belowTarget returns the last run that starts below t and the records of the
-// segment in front of it. Without such a run the returned run is empty and
-// ends at g.from. t must be above g.from.target.
-func (g *segment) belowTarget(t TargetOffset) (last Run, records int64) {
-	n := g.restarts.len()
-	if n == 0 {
-		return Run{Source: g.from.source, Target: g.from.target}, 0
-	}
-	i := lastBelow(n, share(int64(t-g.from.target), int64(g.to.target-g.from.target), n), func(i int) bool {
-		return g.restarts.target(i) < t
-	})
-	at := g.restarts.at(i)
-	last, records = Run{Source: at.at.source, Target: at.at.target}, at.records
-	for pos := at.pos; pos < len(g.data); {
-		var r Run
-		r, pos = runAt(g.data, pos, last.end())
-		if r.Target >= t {
-			break
+// belowTarget returns the end of the last run that starts below t, and the
+// records of the segment up to there. t must be in the segment: at or above
+// from.target, below to.target.
+func (g *segment) belowTarget(t TargetOffset) (end point, records int64) {
+	if k := &g.chunks[g.guessTarget(t)]; k.form != mixed {
+		at := point{g.from.source + SourceOffset(k.source), g.from.target + TargetOffset(k.target)}
+		if w, ok := k.lookupTarget(int64(t - at.target)); ok {
+			end = point{at.source + SourceOffset(w.source), at.target + TargetOffset(w.target)}
+			return end, int64(k.records) + w.target
 		}
-		records += last.Count
-		last = r
 	}
-	return last, records
+	i := g.chunkBelowTarget(t)
+	k, s := &g.chunks[i], g.state(i)
+	for pos := 0; ; {
+		var r Run
+		r, pos = k.runAt(pos, s.at)
+		if t <= r.Target {
+			return s.at, s.records
+		}
+		s = state{r.end(), s.records + r.Count}
+		if t < s.at.target {
+			return s.at, s.records
+		}
+	}
 }
 
 // Run encoding, see the package documentation.
@@ -116,12 +139,8 @@ const (
 	longForm  = 0x80
 	targetGap = 0x40
 	escape    = 7
+	maxRun    = 1 + 3*binary.MaxVarintLen64
 )
-
-// emptySegment returns a segment without runs.
-func emptySegment(from point, before int64) segment {
-	return segment{from: from, to: from, before: before, restarts: restarts{from: from}}
-}
 
 // appendRun encodes r, which starts at or after at, one past the run before.
 func appendRun(dst []byte, at point, r Run) []byte {
@@ -146,34 +165,34 @@ func appendRun(dst []byte, at point, r Run) []byte {
 	return dst
 }
 
-// runAt decodes the run at pos of data that was encoded here or has passed
-// the checks of decoder.run; it returns where the next one is.
-func runAt(data []byte, pos int, at point) (Run, int) {
-	h := data[pos]
+// runAt decodes the run at pos; it returns where the next one is. What is in a
+// chunk was encoded here, so its numbers are good.
+func (k *chunk) runAt(pos int, at point) (Run, int) {
+	h := k.runs[pos]
 	pos++
 	if h < longForm {
 		return Run{at.source + SourceOffset(h>>4), at.target, int64(h&15) + 1}, pos
 	}
 	s, t, n := uint64(h>>3&7), uint64(0), uint64(h&7)+1
 	if s == escape {
-		v, next := uvarintAt(data, pos)
+		v, next := k.uvarintAt(pos)
 		s, pos = s+v, next
 	}
 	if h&targetGap != 0 {
-		v, next := uvarintAt(data, pos)
+		v, next := k.uvarintAt(pos)
 		t, pos = v+1, next
 	}
 	if n == escape+1 {
-		v, next := uvarintAt(data, pos)
+		v, next := k.uvarintAt(pos)
 		n, pos = n+v, next
 	}
 	return Run{at.source + SourceOffset(s), at.target + TargetOffset(t), int64(n)}, pos
 }
 
-func uvarintAt(data []byte, pos int) (v uint64, next int) {
-	if b := data[pos]; b < 0x80 {
+func (k *chunk) uvarintAt(pos int) (v uint64, next int) {
+	if b := k.runs[pos]; b < 0x80 {
 		return uint64(b), pos + 1
 	}
-	v, n := binary.Uvarint(data[pos:])
+	v, n := binary.Uvarint(k.runs[pos:])
 	return v, pos + n
 }
