@@ -23,11 +23,21 @@ target at which the group would resume, what the group has committed on the targ
 
 The target is read (the verdicts topic), so it does not matter whether a run is going on. The source is asked for what
 groups have committed now, and which groups are left out by which rule; where it does not answer, lags come from the
-ledger, with their age.` + exitCodesCheck,
+ledger, with their age.
+
+With --check exit code 0 means that the groups, stopped on the source, can be started on the target and go on exactly
+where they left off. It is 3
+  - if a position is not exact, or the group has committed on the source since its verdict was made;
+  - if the target's commit (ON TARGET) is absent or behind the translated position (TARGET). A group that is active on the
+    target and has committed there at or beyond it is fine;
+  - if group sync is off in FILE, so that no position is written to the target;
+  - if the source does not answer, so that newest commits are not known;
+  - if a group that was named is left out, or none of its positions is carried.
+Positions that are left out on purpose (filtered, never committed, never mirrored by choice) do not count otherwise.` + exitCodesCheck,
 		Args: atLeast("FILE", "GROUP"),
 		RunE: func(_ *cobra.Command, args []string) error { return runGroups(e, args[0], args[1:], o) },
 	}
-	o.add(cmd, "exit 3 if a position is not exact (positions that are left out on purpose do not count)")
+	o.add(cmd, "exit 3 if a position is not exact or not on the target, the group has committed on the source since, a named group is left out, group sync is off, or the source does not answer")
 	return cmd
 }
 

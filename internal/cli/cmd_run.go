@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"tidemark/internal/config"
 	"tidemark/internal/engine"
+	"tidemark/internal/kafka"
 )
 
 type runOptions struct{ flow, instance string }
@@ -38,6 +41,15 @@ func frugal() {
 	}
 }
 
+// whichAddress adds to the error about a cluster that cannot be reached where its address comes from.
+func whichAddress(cfg *config.Config, err error) error {
+	u, ok := errors.AsType[*kafka.ErrUnreachable](err)
+	if !ok {
+		return err
+	}
+	return fmt.Errorf("%w; is %s in %s right, and do its brokers run?", err, cfg.BootstrapKey(u.Cluster), cfg.File)
+}
+
 func runRun(e *env, file string, o runOptions) error {
 	log, err := e.logger()
 	if err != nil {
@@ -50,6 +62,9 @@ func runRun(e *env, file string, o runOptions) error {
 	flows, err := pick(cfg, o.flow)
 	if err != nil {
 		return err
+	}
+	for _, n := range cfg.Warnings {
+		log.Warn("a key of the file has no effect and may be a mistake", "note", n, "file", cfg.File)
 	}
 	for _, n := range cfg.Notes {
 		log.Info("worth knowing about the file", "note", n, "file", cfg.File)
@@ -75,7 +90,7 @@ func runRun(e *env, file string, o runOptions) error {
 		}
 	}
 	if err != nil && e.ctx.Err() == nil {
-		return fmt.Errorf("run %s: %w", file, err)
+		return fmt.Errorf("run %s: %w", file, whichAddress(cfg, err))
 	}
 	if err != nil {
 		return fmt.Errorf("stop: %w", err)

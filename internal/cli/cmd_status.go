@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,11 +36,14 @@ func newStatus(e *env) *cobra.Command {
 is mirrored, its lag, and whether it runs or why not.
 
 The target is read (the ledger topic), so it does not matter whether a run is going on. The source is asked for its
-log ends; where it does not answer, they come from the ledger, with their age.` + exitCodesCheck,
+log ends; where it does not answer, they come from the ledger, with their age. A topic that is new on the source shows at
+once, as new: a run sees it within refresh_topics_interval, or at its next start.
+
+Where no run has created the ledger of any flow shown there is nothing to show: exit code 1 (with --check 3).` + exitCodesCheck,
 		Args: exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error { return runStatus(e, args[0], o) },
 	}
-	o.add(cmd, "exit 3 if a partition is stopped, damaged or not begun, a lane has no owner, or a part of an offset map is missing")
+	o.add(cmd, "exit 3 if a partition is stopped, damaged or not begun, a lane has no owner, a part of an offset map is missing, or the source does not answer")
 	cmd.Flag("flow").Usage = "show only this flow, A:B"
 	return cmd
 }
@@ -75,15 +79,19 @@ func runStatus(e *env, file string, o readOptions) error {
 	if perr := e.print(out, o.json); perr != nil {
 		return perr
 	}
-	complete := true
+	complete, ever := true, false
 	var findings []string
 	for _, s := range out.Flows {
 		e.remarks(s.Header)
+		ever = ever || s.Ledger.Exists
 		complete = complete && s.Complete()
 		findings = append(findings, s.Findings()...)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case !ever && !o.check:
+		return fmt.Errorf("there is no state to show: start tidemark run %s, or check that the file means the right clusters", file)
 	}
 	return e.verdict(o, complete, findings)
 }

@@ -42,6 +42,7 @@ type pairKey struct{}
 //	down source     end the source cluster
 //	produce T N     write N records to topic T of the source, creating it with one partition
 //	commit G T N    commit offset N of partition 0 of topic T for group G on the source
+//	delete T        delete topic T of the target
 //	mirrored T N    wait until topic T of the target holds N records
 //	scrub           standard output, a JSON document, with the snapshot's time and addresses replaced
 func TestScripts(t *testing.T) {
@@ -58,6 +59,7 @@ func TestScripts(t *testing.T) {
 			"down":     cmdDown,
 			"produce":  cmdProduce,
 			"commit":   cmdCommit,
+			"delete":   cmdDelete,
 			"mirrored": cmdMirrored,
 			"scrub":    cmdScrub,
 		},
@@ -81,10 +83,14 @@ func setup(e *testscript.Env) error {
 		"silent.yaml":     "flows:\n  - {from: A, to: B, emit_heartbeats: false}\n",
 		"same.properties": sameProperties(pair.Target.Bootstrap()[0]),
 		"same.yaml":       sameYAML(pair.Target.Bootstrap()[0]),
+		"nosync.properties": fmt.Sprintf("clusters = A, B\nA.bootstrap.servers = %s\nB.bootstrap.servers = %s\nA->B.enabled = true\ntidemark.lanes = 4\n",
+			pair.Source.Bootstrap()[0], pair.Target.Bootstrap()[0]),
+		"away.properties": fmt.Sprintf("clusters = A, B\nA.bootstrap.servers = %s\nB.bootstrap.servers = 127.0.0.1:1\nA->B.enabled = true\n", pair.Source.Bootstrap()[0]),
+		"away.yaml":       fmt.Sprintf("clusters:\n  A: {bootstrap: %q}\n  B: {bootstrap: '127.0.0.1:1'}\nflows: [{from: A, to: B}]\n", pair.Source.Bootstrap()[0]),
 		"off.yaml":        "flows:\n  - {from: A, to: B, enabled: false}\n  - {from: B, to: A}\n",
 	} {
 		text := clusters + flows
-		if strings.HasPrefix(name, "same.") {
+		if strings.HasPrefix(flows, "clusters") { // a whole file
 			text = flows
 		}
 		if err := os.WriteFile(filepath.Join(e.WorkDir, name), []byte(text), 0o600); err != nil {
@@ -99,9 +105,9 @@ func sameYAML(addr string) string {
 	return fmt.Sprintf("clusters:\n  A: {bootstrap: %q}\n  B: {bootstrap: %q}\nflows: [{from: A, to: B}]\n", addr, addr)
 }
 
-// sameProperties is the same as a MirrorMaker 2 file, with a key that has no effect here.
+// sameProperties is the same as a MirrorMaker 2 file, with a key that has no effect here and a misspelt one.
 func sameProperties(addr string) string {
-	return fmt.Sprintf("clusters = A, B\nA.bootstrap.servers = %s\nB.bootstrap.servers = %s\nA->B.enabled = true\ntasks.max = 4\n", addr, addr)
+	return fmt.Sprintf("clusters = A, B\nA.bootstrap.servers = %s\nB.bootstrap.servers = %s\nA->B.enabled = true\ntasks.max = 4\ntopcis = orders\n", addr, addr)
 }
 
 func pair(ts *testscript.TestScript) *testcluster.Pair {
@@ -178,6 +184,19 @@ func cmdCommit(ts *testscript.TestScript, neg bool, args []string) {
 	o := kadm.Offsets{}
 	o.AddOffset(args[1], 0, at, -1)
 	ts.Check(kadm.NewClient(cl).CommitAllOffsets(ctx, args[0], o))
+}
+
+func cmdDelete(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: delete TOPIC")
+	}
+	ctx, cancel := patience()
+	defer cancel()
+	cl, err := client(pair(ts).Target.ClientOpts())
+	ts.Check(err)
+	defer cl.Close()
+	_, err = kadm.NewClient(cl).DeleteTopic(ctx, args[0])
+	ts.Check(err)
 }
 
 func cmdMirrored(ts *testscript.TestScript, neg bool, args []string) {

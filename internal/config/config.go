@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"time"
 
@@ -20,6 +21,27 @@ type Config struct {
 	Clusters map[string]Cluster // by alias
 	Flows    []Flow             // sorted by source, then target; disabled ones included
 	Notes    []string           // what is worth saying once at start, in the order of the file
+	Warnings []string           // keys that say nothing to anybody, most likely misspelt or misplaced, in the order of the file
+
+	properties bool // a MirrorMaker 2 properties file
+}
+
+// FlowKey is the key of this kind of file that sets a field of Flow: "sync_groups" or "sync.group.offsets.enabled" for
+// SyncGroupOffsets. It is empty where no single key does.
+func (c *Config) FlowKey(field string) string {
+	f, _ := reflect.TypeFor[Flow]().FieldByName(field)
+	if c.properties {
+		return f.Tag.Get("mm2")
+	}
+	return f.Tag.Get("yaml")
+}
+
+// BootstrapKey is the key of this kind of file that holds a cluster's addresses.
+func (c *Config) BootstrapKey(alias string) string {
+	if c.properties {
+		return alias + "." + propBootstrap
+	}
+	return join(join(keyClusters, alias), "bootstrap")
 }
 
 // Cluster is how to reach one Kafka cluster. The tags name the keys: yaml under clusters.<alias>, security under

@@ -2,7 +2,7 @@
 //
 // The file is either YAML or a MirrorMaker 2 properties file as connect-mirror-maker.sh takes it. Both end in the same
 // values, with the same defaults, except where MirrorMaker 2's own defaults for a properties file must hold; every such
-// difference is said in Config.Notes. docs/config.md lists every key.
+// difference is said in Config.Notes, and a key that nobody knows in Config.Warnings. docs/config.md lists every key.
 //
 // Invariants:
 //   - Parse is pure: it reads no other file and no environment variable. Cluster.Kafka is where PEM files and passwords

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"unicode/utf8"
@@ -51,6 +52,20 @@ func readEntries(r *report, data []byte) []entry {
 		out = append(out, entry{l.line, key, value})
 	}
 	return out
+}
+
+// yamlLine is the line on which the clusters key begins a mapping or a list, as in YAML; 0 where none does. As a
+// properties file the same text would give a handful of problems about aliases such as "{A:", and none of them the cause.
+func yamlLine(data []byte) int {
+	line := 0
+	for text := range bytes.Lines(trimBOM(data)) {
+		line++
+		rest, ok := bytes.CutPrefix(text, []byte(propClusters+":"))
+		if rest = bytes.TrimSpace(rest); ok && (len(rest) == 0 || bytes.IndexByte([]byte("{[#"), rest[0]) >= 0) {
+			return line
+		}
+	}
+	return 0
 }
 
 // logicalLine is a line with its continuations, and without the blanks in front of each.

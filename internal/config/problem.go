@@ -71,6 +71,7 @@ type report struct {
 type note struct {
 	line int
 	text string
+	warn bool
 }
 
 func (r *report) problem(where at, what, do string) {
@@ -82,11 +83,21 @@ func (r *report) problem(where at, what, do string) {
 }
 
 func (r *report) note(line int, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	r.notes = append(r.notes, remark(line, fmt.Sprintf(format, args...)))
+}
+
+// warn notes what is most likely a mistake, although the file means something without it.
+func (r *report) warn(line int, format string, args ...any) {
+	n := remark(line, fmt.Sprintf(format, args...))
+	n.warn = true
+	r.notes = append(r.notes, n)
+}
+
+func remark(line int, text string) note {
 	if line > 0 {
 		text = fmt.Sprintf("%s (line %d)", text, line)
 	}
-	r.notes = append(r.notes, note{line: line, text: text})
+	return note{line: line, text: text}
 }
 
 // finish returns the config with its notes, or all problems in the order of the file.
@@ -100,7 +111,11 @@ func (r *report) finish(c *Config) (*Config, error) {
 		return cmp.Compare(uint(a.line-1), uint(b.line-1))
 	})
 	for _, n := range r.notes {
-		c.Notes = append(c.Notes, n.text)
+		if n.warn {
+			c.Warnings = append(c.Warnings, n.text)
+		} else {
+			c.Notes = append(c.Notes, n.text)
+		}
 	}
 	slices.SortFunc(c.Flows, func(a, b Flow) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Target, b.Target))

@@ -44,8 +44,12 @@ func parseProperties(name string, data []byte) (*Config, error) {
 		clusters: map[string]map[string]entry{},
 		flows:    map[FlowName]map[string]entry{},
 	}
+	if line := yamlLine(data); line > 0 {
+		m.problem(at{line: line}, "this looks like YAML", "name the file .yaml, or write key = value pairs as MirrorMaker 2 does: clusters = A, B")
+		return m.finish(nil)
+	}
 	m.sort(readEntries(&m.report, data))
-	c := &Config{File: name, Clusters: map[string]Cluster{}}
+	c := &Config{File: name, Clusters: map[string]Cluster{}, properties: true}
 	places := newPositions()
 	for _, alias := range m.aliases {
 		c.Clusters[alias] = m.cluster(alias)

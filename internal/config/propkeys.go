@@ -138,7 +138,7 @@ func honoured(s scope) []string {
 }
 
 // judge notes a key that has no effect, with the reason or the key that it may have been meant for. MirrorMaker 2
-// ignores keys that it does not know, so they are no error.
+// ignores keys that it does not know, so they are no error; a warning, since what they were to do is not done.
 func (m *mm2File) judge(e entry, key string, s scope) {
 	if class, ok := filterClasses()[key]; ok && s != clusterScope {
 		if strings.TrimPrefix(e.value, policyPackage) != class {
@@ -158,7 +158,7 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 		}
 	}
 	if s != flowScope && slices.Contains(honoured(flowScope), key) {
-		m.note(e.line, "%s has no effect: write it at top level or as A->B.%s", e.key, key)
+		m.warn(e.line, "%s has no effect: write it at top level or as A->B.%s", e.key, key)
 		return
 	}
 	for _, r := range reasons() {
@@ -168,10 +168,10 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 	}
 	known = slices.DeleteFunc(known, func(k string) bool { return strings.HasSuffix(k, "*") })
 	if n := nearest(key, known); n != "" {
-		m.note(e.line, "%s has no effect: unknown key, did you mean %s?", e.key, n)
+		m.warn(e.line, "%s has no effect: unknown key, did you mean %s?", e.key, n)
 		return
 	}
-	m.note(e.line, "%s has no effect: unknown key", e.key)
+	m.warn(e.line, "%s has no effect: unknown key", e.key)
 }
 
 // matches says whether the key is the pattern, or begins with it where it ends in a star.

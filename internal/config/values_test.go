@@ -26,6 +26,24 @@ func parse(t *testing.T, name, text string) *config.Config {
 	return c
 }
 
+// TestKeysOfTheKindOfFile: what is said about a file names the keys that stand in it.
+func TestKeysOfTheKindOfFile(t *testing.T) {
+	y := parse(t, "flow.yaml", "clusters: {A: {bootstrap: 'a:1'}, B: {bootstrap: 'b:1'}}\nflows: [{from: A, to: B}]\n")
+	p := parse(t, "mm2.properties", "clusters = A, B\nA.bootstrap.servers = a:1\nB.bootstrap.servers = b:1\nA->B.enabled = true\n")
+	for _, tc := range []struct{ got, want string }{
+		{y.FlowKey("SyncGroupOffsets"), "sync_groups"},
+		{p.FlowKey("SyncGroupOffsets"), "sync.group.offsets.enabled"},
+		{p.FlowKey("Policy"), ""}, // replication.policy.class says more than this field
+		{y.FlowKey("NoField"), ""},
+		{y.BootstrapKey("B"), "clusters.B.bootstrap"},
+		{p.BootstrapKey("B"), "B.bootstrap.servers"},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%q, want %q", tc.got, tc.want)
+		}
+	}
+}
+
 // TestSecretsAreReadWhole checks that passwords with every character that a syntax could eat arrive as they are.
 func TestSecretsAreReadWhole(t *testing.T) {
 	for _, tc := range []struct{ file, alias, want string }{

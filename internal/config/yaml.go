@@ -211,7 +211,7 @@ func (y *yamlFile) list(n *yaml.Node, here at, s setting) {
 			y.problem(here, "is one text with a comma in it", "write a list: ["+strings.Join(splitList(n.Value), ", ")+"]")
 			return
 		}
-		y.faults(here, s.setList(elements))
+		y.faults(here, withoutCommas(s.setList(elements)))
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
@@ -227,7 +227,16 @@ func (y *yamlFile) list(n *yaml.Node, here at, s setting) {
 		}
 		elements = append(elements, e.Value)
 	}
-	y.faults(here, s.setList(elements))
+	y.faults(here, withoutCommas(s.setList(elements)))
+}
+
+// withoutCommas takes out of what to do about a pattern that a comma ends it: that is so in a properties file only.
+func withoutCommas(faults []fault) []fault {
+	const comma = "a comma ends a pattern of a list"
+	for i := range faults {
+		faults[i].do = strings.NewReplacer(" ("+comma+")", "", " (aa|aaa for a{2,3}: "+comma+")", ", such as a{2,3}").Replace(faults[i].do)
+	}
+	return faults
 }
 
 func (r *report) faults(here at, faults []fault) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"tidemark/internal/config"
 	"tidemark/internal/kafka"
@@ -118,10 +119,12 @@ func (r *Reader) targetEnds(ctx context.Context, rows []*row) error {
 		switch {
 		case errors.Is(t.Err, kafka.ErrNoTopic):
 			w.remark(fmt.Sprintf("remote topic %s does not exist on the target", w.remote.Topic))
+			r.unseen(w)
 		case t.Err != nil:
 			w.remark(t.Err.Error())
 		case w.remote.Partition >= t.Partitions:
 			w.remark(fmt.Sprintf("remote topic %s has only %d partitions", w.remote.Topic, t.Partitions))
+			r.unseen(w)
 		case failed != nil:
 			w.remark(failed.Error())
 		default:
@@ -130,6 +133,22 @@ func (r *Reader) targetEnds(ctx context.Context, rows []*row) error {
 		}
 	}
 	return nil
+}
+
+// unseen adds to what is said about a partition that nobody has begun with when it will be seen.
+func (r *Reader) unseen(w *row) {
+	if w.State == status.New {
+		w.remark(r.seen())
+	}
+}
+
+// seen says when a run sees what is new on the source. It looks more often than the file's interval; that is the limit.
+func (r *Reader) seen() string {
+	if !r.flow.RefreshTopics {
+		return fmt.Sprintf("a new topic or partition is seen at the next start: %s is off in %s", r.cfg.FlowKey("RefreshTopics"), r.cfg.File)
+	}
+	every := strings.Replace(r.flow.RefreshTopicsInterval.String(), "m0s", "m", 1) // Go writes ten minutes as 10m0s
+	return fmt.Sprintf("a new topic or partition is seen within %s (%s), or at the next start", r.cfg.FlowKey("RefreshTopicsInterval"), every)
 }
 
 // compare says what the ledger and the target's log do not agree on.

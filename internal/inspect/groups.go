@@ -117,7 +117,7 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 		delete(whole, e.Group) // the source says it as of now
 	}
 	for _, g := range slices.Sorted(maps.Keys(whole)) {
-		out.Excluded = append(out.Excluded, status.Excluded{Group: g, Why: whole[g]})
+		out.Excluded = append(out.Excluded, status.Excluded{Group: g, Why: whole[g], Named: len(names) > 0})
 	}
 	on, err := r.onTarget(ctx, &out.Header, b)
 	if err != nil {
@@ -126,7 +126,10 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 	if err := b.sourceEnds(ctx, &out.Header); err != nil {
 		return out, err
 	}
-	out.Groups = b.list(states, on)
+	out.Groups = b.list(states, on, names)
+	if !r.flow.SyncGroupOffsets {
+		out.NotWritten = fmt.Sprintf("group sync is off in %s: positions are not written to %s (%s switches it on)", r.cfg.File, r.flow.Target, r.cfg.FlowKey("SyncGroupOffsets"))
+	}
 	return out, nil
 }
 
@@ -187,7 +190,7 @@ func (r *Reader) sourceGroups(ctx context.Context, out *status.Groups, b *gather
 			}
 			states[g.ID] = g
 			if why := r.excluded(g); why != "" {
-				out.Excluded = append(out.Excluded, status.Excluded{Group: g.ID, Why: why})
+				out.Excluded = append(out.Excluded, status.Excluded{Group: g.ID, Why: why, Named: len(names) > 0})
 				continue
 			}
 			ask = append(ask, g.ID)
@@ -231,7 +234,7 @@ func (b *gathered) now(group string, tp kafka.TP, c kafka.Committed) {
 	positions := b.group(group)
 	p := positions[tp]
 	if p == nil {
-		v := translate.Verdict{Kind: translate.Pending, Target: translate.NoPosition, Reason: "no lane has written a verdict about this position"}
+		v := translate.Verdict{Kind: translate.Pending, Target: translate.NoPosition, Reason: "no lane has written a verdict about this position; " + b.reader.seen()}
 		if choice := b.reader.topics.Select(tp.Topic); !choice.Mirrored {
 			v.Kind, v.Reason = translate.TopicFiltered, choice.Detail
 		}
@@ -274,10 +277,12 @@ func (r *Reader) onTarget(ctx context.Context, h *status.Header, b *gathered) (t
 }
 
 // list is the groups in order.
-func (b *gathered) list(states map[string]kafka.Group, on target) []status.Group {
+func (b *gathered) list(states map[string]kafka.Group, on target, names []string) []status.Group {
 	out := []status.Group{}
 	for _, id := range slices.Sorted(maps.Keys(b.groups)) {
-		g := status.Group{Group: id, SourceState: states[id].State, TargetState: on.states[id].State, Positions: []status.Position{}}
+		g := status.Group{
+			Group: id, SourceState: states[id].State, TargetState: on.states[id].State, Named: slices.Contains(names, id), Positions: []status.Position{},
+		}
 		for tp, p := range b.groups[id] {
 			if c, ok := on.positions[id][kafka.TP{Topic: p.RemoteTopic, Partition: tp.Partition}]; ok && p.RemoteTopic != "" {
 				p.OnTarget = c.Offset

@@ -138,7 +138,7 @@ func (r *Reader) begin(ctx context.Context) (context.Context, context.CancelFunc
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	if err := reach(ctx, r.target.Cluster()); err != nil {
 		cancel()
-		return nil, nil, fmt.Errorf("%w; is clusters.%s.bootstrap in %s right, and do its brokers run?", err, r.flow.Target, r.cfg.File)
+		return nil, nil, fmt.Errorf("%w; is %s in %s right, and do its brokers run?", err, r.cfg.BootstrapKey(r.flow.Target), r.cfg.File)
 	}
 	first, done := context.WithTimeout(ctx, r.opts.ConnectTimeout)
 	defer done()

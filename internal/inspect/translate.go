@@ -70,7 +70,7 @@ type ErrNoMap struct {
 }
 
 func (e *ErrNoMap) Error() string {
-	return fmt.Sprintf("flow %s has no offset map of %s: %s", e.Flow, e.Partition, e.Why)
+	return fmt.Sprintf("there is no offset map of %s: %s", e.Partition, e.Why)
 }
 
 // Lookup asks the offset map of one partition.
@@ -184,7 +184,7 @@ func backwards(kind offsetmap.Kind, at int64) (sentence string, exact bool) {
 	case offsetmap.Trimmed:
 		return fmt.Sprintf("the offset map was trimmed there; it begins at source offset %d", at), false
 	case offsetmap.Bounded:
-		return fmt.Sprintf("a part of the offset map is missing; not later than the right place is source offset %d", at), false
+		return fmt.Sprintf("a part of the offset map is missing, or an unclean stop left the place open; not later than the right place is source offset %d", at), false
 	}
 	return fmt.Sprintf("the offset map answered %q", kind), false
 }

@@ -224,8 +224,8 @@ func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.Alig
 	return out, epochs, nil
 }
 
-// replay writes what a look found into the map, in target order: runs as records, markers as markers, and everything
-// else as foreign, also records of ours whose source offset is not certain: a position in front of them reads them.
+// replay writes what a look found into the map, in target order: runs as records, markers as markers, records of ours
+// whose source offset is not certain as in doubt, each of which may be there a second time, and everything else as foreign.
 func replay(m *offsetmap.Map, runs []offsetmap.Run, landed []lane.Landed, end int64) error {
 	fill := func(to int64) error {
 		for _, l := range landed {
@@ -238,11 +238,16 @@ func replay(m *offsetmap.Map, runs []offsetmap.Run, landed []lane.Landed, end in
 					return err
 				}
 			}
-			mark := m.Foreign
-			if l.Marker {
-				mark = m.Marker
+			var err error
+			switch end := offsetmap.TargetOffset(b); {
+			case l.Marker:
+				err = m.Marker(end)
+			case l.Ours:
+				err = m.Doubt(end, b-a)
+			default:
+				err = m.Foreign(end)
 			}
-			if err := mark(offsetmap.TargetOffset(b)); err != nil {
+			if err != nil {
 				return err
 			}
 		}

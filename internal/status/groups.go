@@ -1,6 +1,7 @@
 package status
 
 import (
+	"strconv"
 	"time"
 
 	"tidemark/internal/translate"
@@ -11,7 +12,9 @@ type Groups struct {
 	Header
 	Groups   []Group    `json:"groups"`             // by id
 	Excluded []Excluded `json:"excluded,omitempty"` // groups whose positions are not carried, as the source or the verdicts topic says
-	Damage   []Damage   `json:"damage,omitempty"`   // records of the verdicts topic that cannot be used
+	// NotWritten is why no position of any group is written to the target: group sync is off in the file. Empty where it is on.
+	NotWritten string   `json:"not_written,omitempty"`
+	Damage     []Damage `json:"damage,omitempty"` // records of the verdicts topic that cannot be used
 }
 
 // Group is one consumer group.
@@ -19,6 +22,7 @@ type Group struct {
 	Group       string     `json:"group"`
 	SourceState string     `json:"source_state,omitempty"` // as the source lists it; empty where it does not or was not asked
 	TargetState string     `json:"target_state,omitempty"` // as the target lists it; empty where the group is not there
+	Named       bool       `json:"named,omitempty"`        // the snapshot was asked for with its name
 	Positions   []Position `json:"positions"`              // by topic and partition
 }
 
@@ -46,23 +50,35 @@ type Position struct {
 type Excluded struct {
 	Group string `json:"group"`
 	Why   string `json:"why"`
+	Named bool   `json:"named,omitempty"` // the snapshot was asked for with its name
 }
 
 // Stale says whether the group has committed on the source since the verdict was made.
 func (p Position) Stale() bool { return p.Now != Unknown && !p.AsOf.IsZero() && p.Now != p.Committed }
 
-// Findings are the positions that a group could not resume at exactly, and what could not be read; a verdict that is a
-// final no (filtered, never committed, ...) is none.
+// Findings are the reasons why a group could not be started on the target now and go on exactly where it left off: one
+// clause each. A verdict that is a final no (filtered, never committed, ...) and a group that is left out are none, unless
+// the group was named: whoever asks about it by name wants to move it.
 func (g Groups) Findings() []string {
-	var out []string
+	out := g.sourceFindings()
+	if g.NotWritten != "" {
+		out = append(out, g.NotWritten)
+	}
+	for _, x := range g.Excluded {
+		if x.Named {
+			out = append(out, "group "+x.Group+" is left out: "+x.Why)
+		}
+	}
 	for _, group := range g.Groups {
+		carried := false
 		for _, p := range group.Positions {
-			switch where := "group " + group.Group + ", " + partitionName(p.Topic, p.Partition) + ": "; {
-			case p.Stale() && !p.Verdict.Final():
-				out = append(out, where+"the group has committed on the source since the verdict was made")
-			case !p.Exact && !p.Verdict.Final():
-				out = append(out, where+p.Sentence)
+			carried = carried || !p.Verdict.Final()
+			if what := g.finding(group, p); what != "" {
+				out = append(out, "group "+group.Group+", "+partitionName(p.Topic, p.Partition)+": "+what)
 			}
+		}
+		if group.Named && len(group.Positions) > 0 && !carried {
+			out = append(out, "group "+group.Group+": none of its positions is carried to the target")
 		}
 	}
 	for _, d := range g.Damage {
@@ -73,3 +89,37 @@ func (g Groups) Findings() []string {
 	}
 	return out
 }
+
+// finding is what keeps the group from resuming exactly at the position; empty where nothing does.
+func (g Groups) finding(group Group, p Position) string {
+	switch {
+	case p.Verdict.Final():
+		return ""
+	case p.Stale():
+		return "the group has committed on the source since the verdict was made"
+	case !p.Exact:
+		return p.Sentence
+	case g.Source.Reached && p.Now == Unknown:
+		return "the source tells no commit of the group there now, so its newest one is not known"
+	case g.NotWritten != "" || p.Target == Unknown || p.OnTarget >= p.Target:
+		// At or beyond TARGET whoever committed it: a group that has moved commits for itself.
+		return ""
+	}
+	return p.behind(group)
+}
+
+// behind says how far the target's commit is from where it has to be.
+func (p Position) behind(group Group) string {
+	what := "committed on the target is offset " + strconv.FormatInt(p.OnTarget, 10)
+	if p.OnTarget == Unknown {
+		what = "no commit on the target is known"
+	}
+	what += ", it has to be " + strconv.FormatInt(p.Target, 10)
+	if group.active() {
+		what += "; the group is " + group.TargetState + " there, and positions of a group that is active on the target are left to it"
+	}
+	return what
+}
+
+// active says whether the group has members on the target, or had at the look.
+func (g Group) active() bool { return g.TargetState != "" && g.TargetState != "Empty" }

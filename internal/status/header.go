@@ -22,6 +22,15 @@ type Source struct {
 	Error     string `json:"error,omitempty"` // why it was not reached
 }
 
+// sourceFindings is that the source was needed and did not answer. Then what is shown can be old, and a check that
+// passed would say that a group's last commit is on the target, which nobody knows.
+func (h Header) sourceFindings() []string {
+	if h.Source.Asked && !h.Source.Reached {
+		return []string{"the source does not answer, so lag and newest commits are not known"}
+	}
+	return nil
+}
+
 // Trouble is one thing that could not be read.
 type Trouble struct {
 	What  string `json:"what"`

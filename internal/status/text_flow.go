@@ -26,16 +26,53 @@ func (f Flow) Text() string {
 	return b.String()
 }
 
+// lanes is a row for each lane that has partitions, and one line for the rest: a flow of a few topics has far more lanes
+// than partitions, and the partitions are what the reader is after.
 func (f Flow) lanes() string {
 	g := newGrid(">LANE", "STATE", "WORKER", ">PARTITIONS", ">SINCE", "LAST OWNER")
+	rows, without := 0, []Lane(nil)
 	for _, l := range f.Lanes {
+		if l.Partitions == 0 {
+			without = append(without, l)
+			continue
+		}
+		rows++
 		owner := orDash(l.Owner)
 		if l.Released {
 			owner += ", released"
 		}
 		g.row(strconv.Itoa(int(l.Lane)), string(l.State), orDash(l.Worker), strconv.Itoa(l.Partitions), age(l.ClaimedAt, f.At), owner)
 	}
-	return g.String()
+	if rows == 0 {
+		return lanesWithout(without)
+	}
+	return g.String() + lanesWithout(without)
+}
+
+// lanesWithout is one line about lanes without partitions: how many each worker owns, and how many nobody does.
+func lanesWithout(lanes []Lane) string {
+	if len(lanes) == 0 {
+		return ""
+	}
+	number := map[string]int{}
+	var whose []string
+	for _, l := range lanes {
+		who := string(l.State)
+		if l.State == LaneOwned {
+			who += " by " + Printable(l.Worker)
+		}
+		if number[who]++; number[who] == 1 {
+			whose = append(whose, who)
+		}
+	}
+	parts := whose
+	if len(whose) > 1 {
+		parts = make([]string, len(whose))
+		for i, who := range whose {
+			parts[i] = strconv.Itoa(number[who]) + " " + who
+		}
+	}
+	return count(len(lanes), "lane", "lanes") + " without partitions: " + strings.Join(parts, ", ") + "\n"
 }
 
 func (f Flow) partitions() string {
@@ -60,6 +97,9 @@ func (p Partition) remarks() string {
 	}
 	if p.Missing > 0 {
 		out = append(out, count(p.Missing, "block", "blocks")+" of the offset map missing: positions there are bounded, not exact")
+	}
+	if p.InDoubt > 0 {
+		out = append(out, "up to "+count(int(p.InDoubt), "record", "records")+" may stand twice on the target since an unclean stop: positions in front of them are bounded, not exact")
 	}
 	return strings.Join(out, "; ")
 }

@@ -48,11 +48,15 @@ func (p Position) verdict() string {
 	return Printable(p.Sentence)
 }
 
-// remarks are the groups that are alive on the target, whose own commits count there, and those that are left out.
+// remarks are that nothing is written, the groups that are alive on the target, whose own commits count there, and those
+// that are left out.
 func (g Groups) remarks() string {
 	var b strings.Builder
+	if g.NotWritten != "" {
+		b.WriteString(Printable(g.NotWritten) + "\n")
+	}
 	for _, group := range g.Groups {
-		if group.TargetState != "" && group.TargetState != "Empty" {
+		if group.active() {
 			fmt.Fprintf(&b, "%s is %s on the target: its own commits count there\n", Printable(group.Group), Printable(group.TargetState))
 		}
 	}

@@ -39,7 +39,7 @@ func flow() Flow {
 	f := Flow{Header: header(), Ledger: Ledger{Topic: "tidemark-ledger.A.internal", Cluster: "B", Exists: true, Lanes: 3}}
 	f.Lanes = []Lane{
 		{Lane: 0, State: LaneOwned, Worker: "tidemark at /10.0.0.7, instance w1", Partitions: 12, Owner: "w1 pid 7", ClaimedAt: ago(time.Hour)},
-		{Lane: 1, State: LaneFree, Owner: "w2 pid 8", ClaimedAt: ago(72 * time.Hour), Released: true},
+		{Lane: 1, State: LaneFree, Partitions: 3, Owner: "w2 pid 8", ClaimedAt: ago(72 * time.Hour), Released: true},
 		{Lane: 2, State: LaneUnknown},
 	}
 	f.Partitions = []Partition{
@@ -48,7 +48,7 @@ func flow() Flow {
 			p.State, p.Reason, p.Lag, p.MirroredTo = Stopped, "record too large", 123456, 876544
 		}),
 		partition("orders", 2, func(p *Partition) { p.SourceLive, p.SourceAt, p.State = false, ago(5*time.Minute), Idle }),
-		partition("payments", 0, func(p *Partition) { p.Missing, p.Open, p.Lag = 2, 40, 50 }),
+		partition("payments", 0, func(p *Partition) { p.Missing, p.Open, p.Lag, p.InDoubt = 2, 40, 50, 7 }),
 		partition("payments", 1, func(p *Partition) {
 			p.State, p.Reason, p.AsOf = New, "no worker has begun with it yet", time.Time{}
 			p.MirroredTo, p.Lag, p.TargetEnd, p.Runs = Unknown, Unknown, Unknown, Unknown
@@ -81,11 +81,12 @@ func groups() Groups {
 	return Groups{
 		Header: header(),
 		Groups: []Group{
-			{Group: "billing", TargetState: "Empty", Positions: []Position{behind, old}},
+			{Group: "billing", TargetState: "Empty", Named: true, Positions: []Position{behind, old}},
 			{Group: "caf\u00e9", TargetState: "Stable", Positions: []Position{at(7, Unknown, Unknown, none(translate.NeverCommitted, ""))}},
 			{Group: "nothing", Positions: []Position{}},
 		},
-		Excluded: []Excluded{{"console-2", "excluded by pattern"}, {"console-1", "excluded by pattern"}},
+		Excluded:   []Excluded{{Group: "console-2", Why: "excluded by pattern"}, {Group: "console-1", Why: "excluded by pattern", Named: true}},
+		NotWritten: "group sync is off in flow.yaml: positions are not written to B",
 	}
 }
 
@@ -100,6 +101,8 @@ func snapshots() map[string]interface{ Text() string } {
 		"flow":     flow(),
 		"neverrun": Flow{Header: header(), Ledger: Ledger{Topic: "tidemark-ledger.A.internal", Cluster: "B"}},
 		"many":     many,
+		"shared":   shared(),
+		"alone":    alone(),
 		"groups":   groups(),
 		"nogroups": Groups{Header: header()},
 		"translation": Translation{Header: header(), Group: "billing", Offsets: []Offset{
@@ -177,6 +180,33 @@ func TestJSONKeepsEverything(t *testing.T) {
 	}
 }
 
+// shared is a flow as in real life: far more lanes than partitions, two workers, one of which is just gone.
+func shared() Flow {
+	f := Flow{Header: header(), Ledger: Ledger{Topic: "tidemark-ledger.A.internal", Cluster: "B", Exists: true, Lanes: 32}}
+	for n := range int32(32) {
+		l := Lane{Lane: n, State: LaneOwned, Worker: "tidemark-w1-7 at /10.0.0.7", Owner: "w1 pid 7", ClaimedAt: ago(time.Hour)}
+		if n >= 20 {
+			l.Worker = "tidemark-w2-8 at /10.0.0.8"
+		}
+		if n >= 30 {
+			l.State, l.Worker = LaneFree, ""
+		}
+		if n == 5 || n == 21 {
+			l.Partitions = 1
+		}
+		f.Lanes = append(f.Lanes, l)
+	}
+	f.Partitions = []Partition{partition("orders", 0, func(p *Partition) { p.Lane = 5 }), partition("orders", 1, func(p *Partition) { p.Lane = 21 })}
+	return f
+}
+
+// alone is a flow that one worker has and that mirrors nothing yet.
+func alone() Flow {
+	f := shared()
+	f.Lanes, f.Partitions = f.Lanes[6:20], nil
+	return f
+}
+
 func TestFindings(t *testing.T) {
 	f := flow()
 	f.Trouble = []Trouble{{"read tidemark-ledger.A.internal-1", "no leader"}}
@@ -191,8 +221,8 @@ func TestFindings(t *testing.T) {
 	if f.Complete() || !flow().Complete() {
 		t.Error("trouble makes a snapshot incomplete, and nothing else does")
 	}
-	// A final no is no finding: the group is left out on purpose, or never had a position.
-	want = []string{"group billing, orders-0: the group has committed on the source since the verdict was made", "group billing, orders-0: ahead of the mirror by 10, held at offset 90 until it catches up"}
+	// A final no is no finding: the group is left out on purpose, or never had a position. One that was named is.
+	want = []string{"group sync is off in flow.yaml: positions are not written to B", "group console-1 is left out: excluded by pattern", "group billing, orders-0: the group has committed on the source since the verdict was made", "group billing, orders-0: ahead of the mirror by 10, held at offset 90 until it catches up"}
 	if diff := cmp.Diff(want, groups().Findings()); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
@@ -200,6 +230,69 @@ func TestFindings(t *testing.T) {
 	healthy.Lanes, healthy.Partitions, healthy.Damage = healthy.Lanes[:1], healthy.Partitions[:1], nil
 	if got := healthy.Findings(); len(got) > 0 {
 		t.Errorf("findings of a flow without any: %q", got)
+	}
+	healthy.Source.Reached = false
+	if diff := cmp.Diff([]string{"A->B: the source does not answer, so lag and newest commits are not known"}, healthy.Findings()); diff != "" {
+		t.Errorf("a flow whose source is down (-want +got):\n%s", diff)
+	}
+}
+
+// TestGroupFindings: a group that could not be started on the target and go on exactly is a finding, whatever keeps it.
+func TestGroupFindings(t *testing.T) {
+	exact := translate.Verdict{Kind: translate.Exact, Target: 500}
+	final := translate.Verdict{Kind: translate.TopicFiltered, Target: translate.NoPosition}
+	for _, c := range []struct {
+		name   string
+		change func(*Groups, *Group, *Position)
+		want   string
+	}{
+		{"all is well", func(*Groups, *Group, *Position) {}, ""},
+		{"not there yet", func(_ *Groups, _ *Group, p *Position) { p.OnTarget = Unknown }, "group g, orders-0: no commit on the target is known, it has to be 500"},
+		{"behind", func(_ *Groups, _ *Group, p *Position) { p.OnTarget = 480 }, "group g, orders-0: committed on the target is offset 480, it has to be 500"},
+		{
+			"active there without a commit", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", Unknown },
+			"group g, orders-0: no commit on the target is known, it has to be 500; the group is Stable there, and positions of a group that is active on the target are left to it",
+		},
+		{"active there and ahead", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", 501 }, ""},
+		{"active there and at it", func(_ *Groups, g *Group, _ *Position) { g.TargetState = "Stable" }, ""},
+		{"group sync is off", func(g *Groups, _ *Group, p *Position) { g.NotWritten, p.OnTarget = "group sync is off", Unknown }, "group sync is off"},
+		{
+			"the source is down", func(g *Groups, _ *Group, p *Position) { g.Source.Reached, p.Now = false, Unknown },
+			"the source does not answer, so lag and newest commits are not known",
+		},
+		{
+			"the source tells no commit", func(_ *Groups, _ *Group, p *Position) { p.Now = Unknown },
+			"group g, orders-0: the source tells no commit of the group there now, so its newest one is not known",
+		},
+		{"nothing is carried", func(_ *Groups, _ *Group, p *Position) {
+			p.Verdict, p.Exact, p.Target, p.OnTarget = final, false, Unknown, Unknown
+		}, ""},
+		{
+			"nothing is carried of a named group",
+			func(_ *Groups, g *Group, p *Position) {
+				g.Named, p.Verdict, p.Exact, p.Target, p.OnTarget = true, final, false, Unknown, Unknown
+			},
+			"group g: none of its positions is carried to the target",
+		},
+		{"left out", func(g *Groups, _ *Group, _ *Position) {
+			g.Excluded = []Excluded{{Group: "x", Why: "excluded by pattern"}}
+		}, ""},
+		{
+			"left out and named", func(g *Groups, _ *Group, _ *Position) {
+				g.Excluded = []Excluded{{Group: "x", Why: "excluded by pattern", Named: true}}
+			},
+			"group x is left out: excluded by pattern",
+		},
+	} {
+		g := Group{Group: "g", TargetState: "Empty"}
+		p := Position{Topic: "orders", Committed: 600, Now: 600, Target: 500, OnTarget: 500, Exact: true, Verdict: exact, Sentence: exact.String(), AsOf: now()}
+		s := Groups{Header: header()}
+		c.change(&s, &g, &p)
+		g.Positions = []Position{p}
+		s.Groups = []Group{g}
+		if got := strings.Join(s.Findings(), "\n"); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
 	}
 }
 

@@ -10,6 +10,9 @@ import (
 // Unknown stands for an offset that nobody has told us.
 const Unknown = -1
 
+// uncertain is why a position is bounded.
+const uncertain = "a part of the offset map is missing, or an unclean stop left open what follows"
+
 // A Map is what Judge asks of an offset map; *offsetmap.Map is one.
 type Map interface {
 	Next(c offsetmap.SourceOffset) offsetmap.Position
@@ -127,7 +130,7 @@ func (in Input) position() Verdict {
 			v.Kind, v.Reason = HeldByTransaction, in.openTransaction()
 		}
 	case offsetmap.Bounded:
-		v.Kind, v.Reason = Bounded, "a part of the offset map is missing"
+		v.Kind, v.Reason = Bounded, uncertain
 	case offsetmap.NotMirrored:
 		if in.BeganAtLogStart {
 			v.Kind, v.N = FirstMirrored, 0

@@ -268,7 +268,7 @@ func (f fixed) TargetEnd() tgt              { return tgt(f.end) }
 
 func TestJudgeDamagedMaps(t *testing.T) {
 	bounded := fixed{offsetmap.Position{Target: 10, Kind: offsetmap.Bounded, N: 7}, 30, 50}
-	missing := "a part of the offset map is missing"
+	missing := uncertain
 	check(t, bounded, []judged{
 		{"bounded", nil, 5, Verdict{Kind: Bounded, Target: 10, N: 7, Reason: missing}, "at offset 10, which replays at most 7 records: " + missing},
 		{"bounded, log start above", func(in *Input) { in.TargetStart = 12 }, 5, Verdict{Kind: Trimmed, Target: NoPosition, N: 2}, "up to 2 records trimmed on the target"},

@@ -35,7 +35,8 @@ const (
 	// Trimmed: N records from the position on are gone from the target. No
 	// position unless the user chose earliest.
 	Trimmed
-	// Bounded: a part of the map is missing. The position replays at most N.
+	// Bounded: a part of the map is missing, or records follow whose place on the source is not certain. The position
+	// replays at most N.
 	Bounded
 	// GroupFiltered and TopicFiltered: not to be synced, by the rule in Reason.
 	// Final.

@@ -1,0 +1,180 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/kafka"
+	"tidemark/internal/ledger"
+	"tidemark/internal/status"
+	"tidemark/internal/testcluster"
+	"tidemark/internal/translate"
+	"tidemark/internal/verdicts"
+	"tidemark/offsetmap"
+)
+
+// moved is a world in which a run has carried group "app" to offset 5 and has written the target's commit, or not.
+func moved(t *testing.T, onTarget int64) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.topic(w.target, "A.orders", 2)
+	w.head(ledger.Head{Topic: "orders", SourceEnd: 9}, 9, offsetmap.Origin{})
+	w.row("app", verdicts.Row{RemoteTopic: "A.orders", Committed: 5, SourceEnd: 9, Verdict: translate.Verdict{Kind: translate.Exact, Target: 5}, At: time.Now()})
+	w.commit(w.source, "app", "orders", 5)
+	if onTarget >= 0 {
+		w.commit(w.target, "app", "A.orders", onTarget)
+	}
+	return w
+}
+
+func (w *world) commit(c *testcluster.Fake, group, topic string, at int64) {
+	w.t.Helper()
+	var o kadm.Offsets
+	o.AddOffset(topic, 0, at, -1)
+	if err := kadm.NewClient(c.Client(w.t)).CommitAllOffsets(w.t.Context(), group, o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) findings(groups ...string) string {
+	w.t.Helper()
+	got, err := w.reader(Options{}).Groups(w.t.Context(), groups)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.Join(got.Findings(), "\n")
+}
+
+func TestGroupOnTheTarget(t *testing.T) {
+	for _, c := range []struct {
+		onTarget int64
+		want     string
+	}{
+		{5, ""},
+		{7, ""},
+		{3, "group app, orders-0: committed on the target is offset 3, it has to be 5"},
+		{status.Unknown, "group app, orders-0: no commit on the target is known, it has to be 5"},
+	} {
+		w := moved(t, c.onTarget)
+		if got := w.findings("app"); got != c.want {
+			t.Errorf("committed %d: %q, want %q", c.onTarget, got, c.want)
+		}
+		w.extra = ", sync_groups: false"
+		off := "group sync is off in flow.yaml: positions are not written to B (sync_groups switches it on)"
+		if got := w.findings("app"); got != off {
+			t.Errorf("committed %d, sync off: %q, want %q", c.onTarget, got, off)
+		}
+	}
+}
+
+// TestGroupActiveOnTheTarget: an application that was started too early there has a commit of its own, or none at all.
+func TestGroupActiveOnTheTarget(t *testing.T) {
+	w := moved(t, -1)
+	cl := w.target.Client(t, kgo.ConsumerGroup("app"), kgo.ConsumeTopics("A.orders"), kgo.DisableAutoCommit())
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			cl.PollFetches(ctx)
+		}
+	}()
+	defer func() { cancel(); <-done }()
+	var got status.Groups
+	err := testcluster.Await(ctx, "a member", func(ctx context.Context) (_ bool, _ string, err error) {
+		got, err = w.reader(Options{}).Groups(ctx, []string{"app"})
+		return err == nil && got.Groups[0].TargetState == "Stable", fmt.Sprint(got.Groups), err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := got.Findings(); len(f) != 1 || !strings.Contains(f[0], "no commit on the target is known, it has to be 5; the group is Stable there") {
+		t.Errorf("findings: %q", f)
+	}
+	own := map[string]map[int32]kgo.EpochOffset{"A.orders": {0: {Epoch: -1, Offset: 6}}}
+	cl.CommitOffsetsSync(ctx, own, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, _ *kmsg.OffsetCommitResponse, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if f := w.findings("app"); f != "" {
+		t.Errorf("its own commit does not count: %q", f)
+	}
+}
+
+// TestNamedGroups: what is no finding among all groups is one for who asks about the group.
+func TestNamedGroups(t *testing.T) {
+	w := moved(t, 5)
+	w.commit(w.source, "test-x", "orders", 5)
+	w.topic(w.source, "left", 1)
+	w.commit(w.source, "elsewhere", "left", 1)
+	w.extra = ", groups_exclude: ['test-.*'], topics_exclude: [left]"
+	for _, c := range []struct {
+		name, want string
+	}{
+		{"", ""},
+		{"app", ""},
+		{"test-x", `group test-x is left out: excluded by groups.exclude pattern "test-.*"`},
+		{"elsewhere", "group elsewhere: none of its positions is carried to the target"},
+	} {
+		names := slices.DeleteFunc([]string{c.name}, func(n string) bool { return n == "" })
+		if got := w.findings(names...); got != c.want {
+			t.Errorf("asked for %q: %q, want %q", names, got, c.want)
+		}
+	}
+}
+
+// TestSourceDown: lag 0 and an exact verdict mean nothing while nobody can tell what came after them.
+func TestSourceDown(t *testing.T) {
+	w := moved(t, 5)
+	if f := w.findings("app"); f != "" {
+		t.Fatalf("with the source: %q", f)
+	}
+	w.from = "127.0.0.1:1"
+	if f := w.findings("app"); f != "the source does not answer, so lag and newest commits are not known" {
+		t.Errorf("groups: %q", f)
+	}
+	if f := w.flow().Findings(); !slices.Contains(f, "A->B: the source does not answer, so lag and newest commits are not known") {
+		t.Errorf("flow: %q", f)
+	}
+}
+
+// TestWhenNewTopicsAreSeen: what is new on the source is explained by when a run looks for it.
+func TestWhenNewTopicsAreSeen(t *testing.T) {
+	w := newWorld(t)
+	w.commit(w.source, "app", "orders", 5)
+	for extra, want := range map[string]string{
+		"":                               "a new topic or partition is seen within refresh_topics_interval (10m), or at the next start",
+		", refresh_topics_interval: 90s": "a new topic or partition is seen within refresh_topics_interval (1m30s), or at the next start",
+		", refresh_topics: false":        "a new topic or partition is seen at the next start: refresh_topics is off in flow.yaml",
+	} {
+		w.extra = extra
+		p := w.partition(w.flow(), "orders", 0)
+		if p.Reason != "remote topic A.orders does not exist on the target; "+want {
+			t.Errorf("%q: %q", extra, p.Reason)
+		}
+		got, err := w.reader(Options{}).Groups(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := got.Groups[0].Positions[0].Verdict; v.Kind != translate.Pending || !strings.HasSuffix(v.Reason, want) {
+			t.Errorf("%q: %+v", extra, v)
+		}
+	}
+}
+
+func TestNoMapSaysItOnce(t *testing.T) {
+	err := &ErrNoMap{Partition: kafka.TP{Topic: "t", Partition: 1}, Flow: "A->B", Why: "why"}
+	if got := err.Error(); got != "there is no offset map of t-1: why" {
+		t.Errorf("%q", got)
+	}
+}
