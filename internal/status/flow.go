@@ -124,7 +124,7 @@ func (f Flow) Findings() []string {
 		out = append(out, f.Flow+": "+s)
 	}
 	for _, d := range f.Damage {
-		out = append(out, f.Flow+": damaged record "+d.Key+" in "+partitionName(d.Topic, d.Partition))
+		out = append(out, f.Flow+": damaged record "+shorten(Printable(d.Key))+" in "+partitionName(d.Topic, d.Partition))
 	}
 	for _, t := range f.Trouble {
 		out = append(out, f.Flow+": "+t.String())

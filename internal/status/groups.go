@@ -82,7 +82,7 @@ func (g Groups) Findings() []string {
 		}
 	}
 	for _, d := range g.Damage {
-		out = append(out, "damaged record "+d.Key+" in "+partitionName(d.Topic, d.Partition))
+		out = append(out, "damaged record "+shorten(Printable(d.Key))+" in "+partitionName(d.Topic, d.Partition))
 	}
 	for _, t := range g.Trouble {
 		out = append(out, t.String())

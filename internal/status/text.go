@@ -109,6 +109,16 @@ func partitionName(topic string, partition int32) string {
 	return Printable(topic) + "-" + strconv.Itoa(int(partition))
 }
 
+// longest is how much of a key is shown: garbage can be as long as a topic allows.
+const longest = 60
+
+func shorten(s string) string {
+	if len(s) <= longest {
+		return s
+	}
+	return s[:longest] + "..."
+}
+
 // damageText lists records that cannot be used.
 func damageText(ds []Damage) string {
 	if len(ds) == 0 {
@@ -116,7 +126,7 @@ func damageText(ds []Damage) string {
 	}
 	g := newGrid("DAMAGED RECORD", ">PARTITION", ">OFFSET", "KEY", "WHY")
 	for _, d := range ds {
-		g.row(Printable(d.Topic), strconv.Itoa(int(d.Partition)), number(d.Offset), Printable(d.Key), Printable(d.Error))
+		g.row(Printable(d.Topic), strconv.Itoa(int(d.Partition)), number(d.Offset), shorten(Printable(d.Key)), Printable(d.Error))
 	}
 	return "\n" + g.String()
 }

@@ -60,7 +60,10 @@ func flow() Flow {
 		{Topic: "b.internal", Rule: "excluded", Why: "excluded by topics.exclude pattern"},
 		{Topic: "a.internal", Rule: "excluded", Why: "excluded by topics.exclude pattern"},
 	}
-	f.Damage = []Damage{{Topic: "tidemark-ledger.A.internal", Partition: 2, Offset: 99, Key: "head/0/x", Error: "checksum"}}
+	f.Damage = []Damage{
+		{Topic: "tidemark-ledger.A.internal", Partition: 2, Offset: 99, Key: "head/0/x", Error: "checksum"},
+		{Topic: "tidemark-ledger.A.internal", Partition: 2, Offset: 100, Key: "\x01" + strings.Repeat("garbage", 40), Error: "the key is none of the ledger's"},
+	}
 	return f
 }
 
@@ -213,6 +216,7 @@ func TestFindings(t *testing.T) {
 	want := []string{
 		"A->B: orders-1 is stopped", "A->B: a part of the offset map of payments-0 is missing",
 		"A->B: payments-1 is new", `A->B: "x\x1b[2J"-0 is damaged`, "A->B: no owner of lanes 1", "A->B: damaged record head/0/x in tidemark-ledger.A.internal-2",
+		`A->B: damaged record "\x01garbagegarbagegarbagegarbagegarbagegarbagegarbagegarbag... in tidemark-ledger.A.internal-2`,
 		"A->B: read tidemark-ledger.A.internal-1: no leader",
 	}
 	if diff := cmp.Diff(want, f.Findings()); diff != "" {
