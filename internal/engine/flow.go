@@ -309,12 +309,23 @@ func (f *flow) settings(ctx context.Context, opts Options) (mirror.Settings, err
 	limits.OldAfter = (expiry.producer - min(expiry.producer/4, time.Hour)).Milliseconds()
 	host, _ := os.Hostname()
 	return mirror.Settings{
-		Source: f.cfg.Source, Target: f.cfg.Target, SourceCluster: f.sourceID, TargetCluster: f.targetID,
+		Source: f.cfg.Source, Target: f.cfg.Target, SourceCluster: f.sourceID, TargetCluster: f.targetID, Filler: f.filler(ctx),
 		Ledger: ledger.TopicName(f.cfg.Source), Verdicts: ledger.VerdictsName(f.cfg.Source), Lanes: int32(f.cfg.Lanes),
 		Committed: f.cfg.Isolation == config.ReadCommitted, Earliest: f.cfg.UnmirroredPositions == config.UnmirroredEarliest,
 		MemoryBytes: f.cfg.MemoryBytes, Owner: fmt.Sprintf("%s pid %d since %s", host, os.Getpid(), time.Now().UTC().Format(time.RFC3339)),
 		SessionTimeout: session, Static: opts.InstanceID != "", KeepaliveEvery: min(expiry.producer, expiry.txn) / 3, Limits: limits, FetchWait: 500 * time.Millisecond,
 	}, nil
+}
+
+// filler says that a MirrorMaker 2 ran this flow, if its topic of source offsets is on the target: then it is most likely
+// what filled a remote topic that is not ours. It only completes a reason, so an error is no trouble.
+func (f *flow) filler(ctx context.Context) string {
+	name := "mm2-offsets." + f.cfg.Source + ".internal"
+	got, err := f.target.DescribeTopics(ctx, name)
+	if err != nil || len(got) != 1 || got[0].Err != nil {
+		return ""
+	}
+	return "a MirrorMaker 2 did, its topic " + name + " is there"
 }
 
 // expirations are how long the target remembers a producer's state and an idle transactional id.

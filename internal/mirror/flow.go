@@ -34,6 +34,8 @@ func (p Partition) remoteTP() kafka.TP { return kafka.TP{Topic: p.Remote, Partit
 // Settings of a flow, from its configuration.
 type Settings struct {
 	Source, Target string // aliases
+	// Filler is who may have filled remote topics that no head knows, for people; empty: nothing is known.
+	Filler         string
 	SourceCluster  string // cluster ids
 	TargetCluster  string
 	Ledger         string // topic names

@@ -151,7 +151,7 @@ func (f *Flow) lookAtEnds(ctx context.Context, heads []head) []opened {
 		}
 		// The ids are read after the ends, so that ends of a topic re-created in between are not taken for the old one's.
 		h.info.SourceTopicID, h.info.TargetTopicID = ids[s.Topic], target[t.Topic]
-		out[i] = begin(h, ends{sourceStart[s], sourceEnd[s], targetStart[t], targetEnd[t]}, f.SourceCluster)
+		out[i] = begin(h, ends{sourceStart[s], sourceEnd[s], targetStart[t], targetEnd[t]}, f.Settings)
 	}
 	return out
 }
@@ -192,7 +192,7 @@ func offsets(ctx context.Context, c *kafka.Client, tps []kafka.TP, spec int64, c
 }
 
 // begin decides by the boundaries alone; what lies between the map's end and the target's log end is settle's work.
-func begin(h head, e ends, sourceCluster string) opened {
+func begin(h head, e ends, s Settings) opened {
 	o := opened{m: h.m, sourceStart: e.sourceStart, sourceEnd: e.sourceEnd, targetStart: e.targetStart}
 	if h.damaged != "" {
 		o.reason = "the ledger's record of this partition is damaged: " + h.damaged
@@ -200,12 +200,12 @@ func begin(h head, e ends, sourceCluster string) opened {
 	}
 	if h.m == nil {
 		if e.targetEnd > e.targetStart {
-			o.reason = fmt.Sprintf("remote topic %s holds %d offsets that Tidemark did not write (another mirror, or an alias that meant another cluster): use another alias or policy, or delete the remote topic to mirror it anew",
-				h.info.Remote, e.targetEnd-e.targetStart)
+			o.reason = fmt.Sprintf("remote topic %s holds %d offsets that Tidemark did not write (%s): use another alias or policy, or delete the remote topic to mirror it anew",
+				h.info.Remote, e.targetEnd-e.targetStart, cmp.Or(s.Filler, "another mirror, or an alias that meant another cluster"))
 			return o
 		}
 		o.m = offsetmap.New(offsetmap.Origin{
-			SourceCluster: sourceCluster, SourceTopicID: h.info.SourceTopicID, TargetTopicID: h.info.TargetTopicID,
+			SourceCluster: s.SourceCluster, SourceTopicID: h.info.SourceTopicID, TargetTopicID: h.info.TargetTopicID,
 			SourceStart: offsetmap.SourceOffset(e.sourceStart), Base: offsetmap.TargetOffset(e.targetEnd),
 		})
 		return o
@@ -218,7 +218,7 @@ func begin(h head, e ends, sourceCluster string) opened {
 		o.reason = recreatedRemote
 		return o
 	}
-	if o.reason = anotherSource(h.m, sourceCluster); o.reason != "" {
+	if o.reason = anotherSource(h.m, s.SourceCluster); o.reason != "" {
 		return o
 	}
 	if e.targetEnd < int64(h.m.TargetEnd()) && !h.reopen {
