@@ -85,7 +85,7 @@ func (m *Map) checkEnds() error {
 	}
 	below := m.floor.target
 	for i, d := range m.doubts {
-		if d.from < below || d.to <= d.from || d.to > m.targetEnd || d.records <= 0 || d.records > int64(d.to-d.from) {
+		if d.from < below || d.to <= d.from || d.to > m.targetEnd || d.records < 0 || d.records > int64(d.to-d.from) {
 			return fmt.Errorf("OM3: doubt %d %+v after %d", i, d, below)
 		}
 		below = d.to

@@ -126,7 +126,7 @@ func (d *decoder) doubts(at TargetOffset) []doubt {
 		o.from = TargetOffset(d.above(int64(at)))
 		o.to = TargetOffset(d.above(int64(o.from)))
 		o.records = int64(d.uvarint(uint64(o.to - o.from)))
-		if o.records == 0 {
+		if o.to == o.from {
 			d.fail("empty doubt")
 		}
 		at = o.to

@@ -74,7 +74,7 @@
 //	    a block ends between them that was missing when the second was appended
 //	OM3 lost stretches are sorted, disjoint and lie in source holes; markers are
 //	    sorted, do not touch each other and lie in target holes; doubts are
-//	    sorted, disjoint, also from markers, lie in target holes and hold 1 up
+//	    sorted, disjoint, also from markers, lie in target holes and hold 0 up
 //	    to their length copies; only missing blocks can hide copies
 //	OM4 the last run is open, so that it can grow: it is in no sealed block,
 //	    unless a cut ended behind a block that was missing then

@@ -17,10 +17,10 @@ type doubt struct {
 // are mirrored elsewhere, before or after it. This is what a resume leaves
 // behind that had to choose among several places to go on from. The stretch is
 // read like foreign records, never skipped, also in front of the first run,
-// and a position in front of it is [Bounded]. Its records are in the order of
-// the source, so those that are no copies lie between the runs around it. With
-// n = 0 it is [Map.Foreign]. The error is ErrOrder if t is below TargetEnd and
-// ErrRange if n cannot be.
+// and a position in front of it is [Bounded] if anything is read twice from
+// there. Its records are in the order of the source, so those that are no copies
+// lie between the runs around it. n may be 0: then none is a copy. The error is
+// ErrOrder if t is below TargetEnd and ErrRange if n cannot be.
 func (m *Map) Doubt(t TargetOffset, n int64) error {
 	if t < m.targetEnd {
 		return fmt.Errorf("doubt up to target %d below %d: %w", t, m.targetEnd, ErrOrder)
@@ -28,7 +28,7 @@ func (m *Map) Doubt(t TargetOffset, n int64) error {
 	if n < 0 || n > int64(t-m.targetEnd) {
 		return fmt.Errorf("doubt about %d records in target [%d, %d): %w", n, m.targetEnd, t, ErrRange)
 	}
-	if n > 0 {
+	if t > m.targetEnd {
 		m.doubts = append(m.doubts, doubt{m.targetEnd, t, n})
 	}
 	m.targetEnd = t
@@ -81,8 +81,8 @@ func (m *Map) doubtful(p Position, c, end SourceOffset) Position {
 		length += int64(m.doubts[i].to - m.doubts[i].from)
 		copies += m.doubts[i].records
 	}
-	if copies > 0 {
-		p.Kind, p.N = Bounded, copies+min(int64(c-end), length-copies)
+	if n := copies + min(int64(c-end), length-copies); n > 0 {
+		p.Kind, p.N = Bounded, n
 	}
 	return p
 }

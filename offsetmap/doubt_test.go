@@ -140,6 +140,29 @@ func TestDoubtInFrontOfFirstRun(t *testing.T) {
 	}
 }
 
+// Records in doubt that are no copies are still read by those who have read
+// them on the source, and by nobody else twice.
+func TestDoubtWithoutCopies(t *testing.T) {
+	m := offsetmap.New(offsetmap.Origin{})
+	must(t, m.Doubt(4, 0))
+	must(t, m.Advance(6))
+	must(t, m.Append(run(6, 4, 10)))
+	for c, want := range map[src]offsetmap.Position{
+		0: {Target: 0, Kind: offsetmap.Exact},
+		1: {Target: 0, Kind: offsetmap.Bounded, N: 1},
+		6: {Target: 0, Kind: offsetmap.Bounded, N: 4},
+		7: {Target: 5, Kind: offsetmap.Exact},
+	} {
+		if got := m.Next(c); got != want {
+			t.Errorf("Next(%d) = %+v, want %+v", c, got, want)
+		}
+	}
+	m.CutTarget(2)
+	if got := m.Doubts(); got != 2 || m.Through() != 0 {
+		t.Errorf("Doubts() = %d, through %d after a cut; the two that are left are mirrored again", got, m.Through())
+	}
+}
+
 func TestCutsInDoubt(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -9,7 +9,7 @@ type doubtMark struct {
 }
 
 func (m *model) doubt(to tgt, n int64) {
-	if n > 0 {
+	if to > m.targetEnd {
 		m.doubts = append(m.doubts, doubtMark{m.targetEnd, to, n})
 	}
 	m.targetEnd = to
@@ -40,8 +40,8 @@ func (m *model) bounded(p offsetmap.Position, c, end src) offsetmap.Position {
 		copies += d.n
 		others += int64(d.to-d.from) - d.n
 	}
-	if copies > 0 {
-		p.Kind, p.N = offsetmap.Bounded, copies+min(others, int64(c-end))
+	if n := copies + min(others, int64(c-end)); n > 0 {
+		p.Kind, p.N = offsetmap.Bounded, n
 	}
 	return p
 }
@@ -63,7 +63,7 @@ func (m *model) cutDoubts(t tgt, last pair) {
 		if again && d.from >= last.t {
 			d.n = int64(d.to - d.from)
 		}
-		if d.n > 0 {
+		if d.to > d.from {
 			kept = append(kept, d)
 		}
 	}

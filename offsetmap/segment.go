@@ -37,22 +37,32 @@ func (g *segment) add(r Run) {
 	if g.runs == 0 {
 		g.first = r.start()
 	}
-	var buf [maxRun]byte
-	encoded := appendRun(buf[:0], g.to, r)
-	n := len(g.chunks)
-	if n == 0 || int(g.chunks[n-1].used)+len(encoded) > chunkRuns {
-		g.addChunk()
-		n++
-	}
-	k := &g.chunks[n-1]
-	k.used += uint8(copy(k.runs[k.used:], encoded))
-	if k.used == chunkRuns && len(g.wide) == 0 {
-		k.form = k.formOf()
+	if b, ok := shortRun(g.to, r); ok {
+		k := g.chunkFor(1)
+		k.runs[k.used] = b
+		k.used++
+		g.size++
+		if k.used == chunkRuns && len(g.wide) == 0 {
+			k.form = k.formOf()
+		}
+	} else {
+		var buf [maxRun]byte
+		encoded := appendRun(buf[:0], g.to, r)
+		k := g.chunkFor(len(encoded))
+		k.used += uint8(copy(k.runs[k.used:], encoded))
+		g.size += len(encoded)
 	}
 	g.runs++
-	g.size += len(encoded)
 	g.records += r.Count
 	g.to = r.end()
+}
+
+// chunkFor returns the last chunk, or a new one if it has no n bytes left.
+func (g *segment) chunkFor(n int) *chunk {
+	if l := len(g.chunks); l == 0 || int(g.chunks[l-1].used)+n > chunkRuns {
+		g.addChunk()
+	}
+	return &g.chunks[len(g.chunks)-1]
 }
 
 // appendRuns appends the encoded runs.
@@ -142,12 +152,19 @@ const (
 	maxRun    = 1 + 3*binary.MaxVarintLen64
 )
 
-// appendRun encodes r, which starts at or after at, one past the run before.
+// shortRun encodes r, which starts at or after at, one past the run before, if
+// it fits into one byte.
+func shortRun(at point, r Run) (byte, bool) {
+	s, n := uint64(r.Source-at.source), uint64(r.Count)
+	return byte(s<<4 | (n - 1)), r.Target == at.target && s < 8 && n <= 16
+}
+
+// appendRun encodes r, which starts at or after at.
 func appendRun(dst []byte, at point, r Run) []byte {
-	s, t, n := uint64(r.Source-at.source), uint64(r.Target-at.target), uint64(r.Count)
-	if t == 0 && s < 8 && n <= 16 {
-		return append(dst, byte(s<<4|(n-1)))
+	if b, ok := shortRun(at, r); ok {
+		return append(dst, b)
 	}
+	s, t, n := uint64(r.Source-at.source), uint64(r.Target-at.target), uint64(r.Count)
 	h := byte(longForm | min(s, escape)<<3 | min(n-1, escape))
 	if t > 0 {
 		h |= targetGap

@@ -183,7 +183,11 @@ func (in Input) within(v Verdict) Verdict {
 		// In a missing part of the map each offset counts as a record. Some may be
 		// read already; whether one is missing is not known, and a position would
 		// skip it in silence.
-		if n := in.Map.Count(v.Target, in.TargetStart); n > 0 {
+		n := in.Map.Count(v.Target, in.TargetStart)
+		if v.Kind == Bounded {
+			n = max(n, min(v.N, int64(in.TargetStart-v.Target))) // records in doubt are not counted, and one of them may be the only copy
+		}
+		if n > 0 {
 			return in.earliest(Verdict{Kind: Trimmed, N: n})
 		}
 		v.Target = in.TargetStart // only markers and records of others were there

@@ -274,6 +274,10 @@ func TestJudgeDamagedMaps(t *testing.T) {
 		{"bounded, log start above", func(in *Input) { in.TargetStart = 12 }, 5, Verdict{Kind: Trimmed, Target: NoPosition, N: 2}, "up to 2 records trimmed on the target"},
 		{"bounded, target truncated", func(in *Input) { in.TargetEnd = 8 }, 5, Verdict{Kind: Bounded, Target: 8, N: 9, Reason: missing}, "at offset 8, which replays at most 9 records: " + missing},
 	})
+	inDoubt := fixed{offsetmap.Position{Target: 10, Kind: offsetmap.Bounded, N: 7}, 0, 50} // Count leaves doubts out
+	check(t, inDoubt, []judged{
+		{"in doubt, log start above", func(in *Input) { in.TargetStart = 12 }, 5, Verdict{Kind: Trimmed, Target: NoPosition, N: 2}, "up to 2 records trimmed on the target"},
+	})
 	trimmed := fixed{offsetmap.Position{Target: 30, Kind: offsetmap.Trimmed, N: 4}, 0, 50}
 	check(t, trimmed, []judged{
 		{"map trimmed", nil, 5, Verdict{Kind: Trimmed, Target: NoPosition, N: 4, Reason: "the offset map was trimmed there"}, "up to 4 records trimmed on the target: the offset map was trimmed there"},
