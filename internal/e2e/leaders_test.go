@@ -94,7 +94,11 @@ func (f *flow) tool(args ...string) (string, int) {
 	}
 	ctx, cancel := context.WithTimeout(f.tb.Context(), 70*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, append(append([]string{args[0], file}, args[1:]...), "--log-level", "error")...)
+	at := 1
+	if args[0] == "inspect" {
+		at = 2 // behind what is to be inspected
+	}
+	cmd := exec.CommandContext(ctx, path, append(slices.Insert(slices.Clone(args), at, file), "--log-level", "error")...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	_ = cmd.Run()
