@@ -43,11 +43,13 @@ func (f *flow) rules() (topics.Rules, error) {
 			return topics.Rules{}, fmt.Errorf("config properties exclude: %w", err)
 		}
 	}
-	return topics.Rules{
+	r := topics.Rules{
 		Selection:         mm2.Selection{Policy: f.policy(), Source: f.cfg.Source, Target: f.cfg.Target, Topics: filter, Heartbeats: f.cfg.ReplicateHeartbeats},
 		ReplicationFactor: f.cfg.ReplicationFactor,
 		ConfigExcluded:    func(k string) bool { return out != nil && out.MatchString(k) },
-	}, nil
+	}
+	f.followConfigs(&r)
+	return r, nil
 }
 
 // discover does the first look, so that what the flow mirrors, and what not and why, is said at start.
@@ -81,10 +83,10 @@ func (f *flow) unmatched(ds []topics.Decision) (out []string) {
 	return out
 }
 
-// rediscover follows new topics and partitions until ctx ends.
+// rediscover follows new topics and partitions, and settings, until ctx ends.
 func (f *flow) rediscover(ctx context.Context) error {
 	if !f.cfg.RefreshTopics {
-		return nil
+		return f.followSettings(ctx)
 	}
 	failing := false
 	for sleep(ctx, min(lookEvery, f.cfg.RefreshTopicsInterval)) {
@@ -154,9 +156,7 @@ func (f *flow) announce(r topics.Result) {
 	for _, why := range whys {
 		f.log.Info("does not mirror", "topics", len(by[why]), "names", short(by[why]), "why", why)
 	}
-	if f.cfg.SyncTopicConfigs {
-		f.log.Info("topic settings are copied when a remote topic is created; later changes on the source are not followed yet")
-	}
+	f.announceConfigs()
 	if f.cfg.SyncGroupOffsets {
 		f.log.Info("group positions are written to the target, of groups that are not active there", "every", f.cfg.PositionsInterval.String())
 	} else {

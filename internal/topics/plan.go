@@ -3,6 +3,7 @@ package topics
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"tidemark/mm2"
 )
@@ -35,6 +36,12 @@ type Rules struct {
 	Selection         mm2.Selection
 	ReplicationFactor int16
 	ConfigExcluded    func(key string) bool // config.properties.exclude
+	// FollowConfigs is the longest time until a change of a source topic's settings is made on its remote topic. 0: remote
+	// topics are created with the settings and then left alone.
+	FollowConfigs time.Duration
+	// Owns says whether this worker changes the settings of a source topic's copy; nil: of all. Two that do are harmless, as
+	// only differences are written, but each would log them.
+	Owns func(topic string) bool
 }
 
 // Decide judges every source topic, in order of names.

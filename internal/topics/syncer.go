@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,15 +44,16 @@ type Syncer struct {
 	log            *slog.Logger
 	known          map[string]State // by source topic, with ids and settings
 	failed         map[string]string
-	read           time.Time // when settings were read last
+	read           time.Time            // when settings were read last
+	follows        map[string]*followed // by source topic
 }
 
-// readAgain is how old settings may get: a limit that an operator raised, or a clean-up policy, is followed by then.
+// readAgain is how old settings may get at most.
 const readAgain = time.Minute
 
 // New makes a Syncer.
 func New(source, target *kafka.Client, rules Rules, log *slog.Logger) *Syncer {
-	return &Syncer{source: source, target: target, rules: rules, log: log, known: map[string]State{}, failed: map[string]string{}}
+	return &Syncer{source: source, target: target, rules: rules, log: log, known: map[string]State{}, failed: map[string]string{}, follows: map[string]*followed{}}
 }
 
 // Round looks at both clusters, creates and grows what is missing, and reports. The error says that a cluster could not
@@ -213,7 +215,7 @@ func (s *Syncer) tell(failed map[string]string) {
 func (s *Syncer) states(ctx context.Context, decisions []Decision, source, target map[string]Topic, failed map[string]string) ([]State, error) {
 	var out []State
 	var news []int
-	stale := time.Since(s.read) >= readAgain
+	stale := time.Since(s.read) >= s.rules.SettingsEvery()
 	if stale {
 		s.read = time.Now()
 	}
@@ -238,7 +240,7 @@ func (s *Syncer) states(ctx context.Context, decisions []Decision, source, targe
 				st.TooFew += ": " + why
 			}
 		}
-		if old, ok := s.known[d.Topic]; ok && !stale && old.SourceID == st.SourceID && old.TargetID == st.TargetID {
+		if old, ok := s.known[d.Topic]; ok && !stale && !s.follows[d.Topic].changedSince() && old.SourceID == st.SourceID && old.TargetID == st.TargetID {
 			st.MaxBytes, st.AppendTime, st.SourceCompacts, st.TargetCompacts = old.MaxBytes, old.AppendTime, old.SourceCompacts, old.TargetCompacts
 		} else if st.NotYet == "" {
 			news = append(news, len(out))
@@ -249,11 +251,14 @@ func (s *Syncer) states(ctx context.Context, decisions []Decision, source, targe
 		return nil, err
 	}
 	s.known = make(map[string]State, len(out))
+	mirrored := make(map[string]bool, len(out))
 	for _, st := range out {
+		mirrored[st.Name] = true
 		if st.NotYet == "" {
 			s.known[st.Name] = st
 		}
 	}
+	maps.DeleteFunc(s.follows, func(topic string, _ *followed) bool { return !mirrored[topic] })
 	return out, nil
 }
 
@@ -275,6 +280,7 @@ func (s *Syncer) settings(ctx context.Context, all []State, news []int) error {
 	if err != nil {
 		return err
 	}
+	var readable []*State
 	for _, i := range news {
 		st := &all[i]
 		if err := errors.Join(sFailed[st.Name], tFailed[st.Remote]); err != nil {
@@ -287,7 +293,9 @@ func (s *Syncer) settings(ctx context.Context, all []State, news []int) error {
 		if n, err := strconv.ParseInt(value(tc[st.Remote], "max.message.bytes"), 10, 32); err == nil {
 			st.MaxBytes = int32(n)
 		}
+		readable = append(readable, st)
 	}
+	s.follow(ctx, readable, sc, tc)
 	return nil
 }
 
