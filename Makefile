@@ -17,7 +17,7 @@ demo: ## two embedded clusters, records and groups, mirrored before your eyes
 	go run ./cmd/tidemark demo
 
 test: ## all tests, with real Kafka brokers (Java, Maven and kcat are installed if missing and root, jars are fetched once)
-	go test -timeout 20m ./...
+	go test -timeout 28m ./...
 
 race: ## the tests without real brokers, with the race detector
 	go test -race -timeout 20m $$(go list ./... | grep -v -E '$(REAL)')

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tidemark/internal/lintfile"
 	"tidemark/internal/status"
 	"tidemark/internal/translate"
 )
@@ -115,6 +116,7 @@ func TestDocsListEveryField(t *testing.T) {
 		"tidemark inspect checkpoints":  {status.MM2Records{Checkpoints: []status.Checkpoint{}}},
 		"tidemark inspect offset-syncs": {status.OffsetSync{}},
 		"tidemark inspect heartbeats":   {status.Heartbeat{}},
+		"tidemark lint":                 {lintfile.Report{}},
 		"tidemark version":              {version{}},
 		"JSON":                          {status.Header{}, status.Damage{}},
 	} {
@@ -183,7 +185,7 @@ func TestEveryFieldHasAName(t *testing.T) {
 			walk(f.Type)
 		}
 	}
-	for _, v := range []any{flows{}, status.Groups{}, status.Translation{}, status.Lookup{}, status.LedgerRecords{}, status.MM2Records{}, version{}} {
+	for _, v := range []any{flows{}, status.Groups{}, status.Translation{}, status.Lookup{}, status.LedgerRecords{}, status.MM2Records{}, lintfile.Report{}, version{}} {
 		walk(reflect.TypeOf(v))
 	}
 }

@@ -23,8 +23,31 @@ type Config struct {
 	Notes    []string           // what is worth saying once at start, in the order of the file
 	Warnings []string           // keys that say nothing to anybody, most likely misspelt or misplaced, in the order of the file
 
-	properties bool // a MirrorMaker 2 properties file
+	properties bool                              // a MirrorMaker 2 properties file
+	secrets    map[string]map[string]secretPlace // of secrets that a configuration provider gives, by alias and field
 }
+
+// Examined is all that there is to say about one file.
+type Examined struct {
+	Config   *Config  // nil where there is a problem
+	Problems Problems // in the order of the file
+	Remarks  []Remark // in the order of the file; they are there beside problems too
+
+	places *positions
+}
+
+// Given is where the file sets a field of a flow: the key as written, and its line. ok is false where the field has its
+// default.
+func (e Examined) Given(flow FlowName, field string) (key string, line int, ok bool) {
+	if e.places == nil {
+		return "", 0, false
+	}
+	where, ok := e.places.flows[flow][field]
+	return where.key, where.line, ok
+}
+
+// Properties says that the file is one of MirrorMaker 2, not YAML.
+func (c *Config) Properties() bool { return c.properties }
 
 // FlowKey is the key of this kind of file that sets a field of Flow: "sync_groups" or "sync.group.offsets.enabled" for
 // SyncGroupOffsets. It is empty where no single key does.
@@ -53,26 +76,8 @@ type Cluster struct {
 	SecurityProtocol string   `security:"protocol" choice:"PLAINTEXT SSL SASL_PLAINTEXT SASL_SSL" fold:"upper"`
 	TLS              TLS      // meaningful with SSL and SASL_SSL only
 	SASL             SASL     // meaningful with SASL_PLAINTEXT and SASL_SSL only
-}
 
-// TLS names PEM material. Of each pair (file, inline) at most one is set; an empty CA means the system's roots.
-type TLS struct {
-	CAFile         string `security:"ca" kind:"path"`
-	CA             string
-	CertFile       string `security:"cert" kind:"path"` // client certificate chain
-	Cert           string
-	KeyFile        string `security:"key" kind:"path"` // client private key, unencrypted
-	Key            Secret
-	VerifyHostname bool `security:"verify_hostname"` // default true: the server's name must be in its certificate
-}
-
-// SASL is a user's credentials. Of Password, PasswordFile and PasswordEnv exactly one is set where Mechanism is.
-type SASL struct {
-	Mechanism    string `security:"mechanism" choice:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512"`
-	User         string `security:"username"`
-	Password     Secret `security:"password"`
-	PasswordFile string `security:"password_file" kind:"path"` // one trailing line end is removed
-	PasswordEnv  string `security:"password_env"`              // an environment variable's name
+	from origins
 }
 
 // Flow is one direction of mirroring. Patterns are full-match regular expressions in Go's (RE2) syntax.
@@ -110,6 +115,7 @@ type Flow struct {
 	ReplicateHeartbeats bool `yaml:"replicate_heartbeats" mm2:"heartbeats.replication.enabled"`
 	SyncGroupOffsets    bool `yaml:"sync_groups" mm2:"sync.group.offsets.enabled"`
 	SyncTopicConfigs    bool `yaml:"sync_topic_configs" mm2:"sync.topic.configs.enabled"`
+	SyncTopicACLs       bool `yaml:"sync_topic_acls" mm2:"sync.topic.acls.enabled"`
 	RefreshTopics       bool `yaml:"refresh_topics" mm2:"refresh.topics.enabled"`
 	RefreshGroups       bool `yaml:"refresh_groups" mm2:"refresh.groups.enabled"`
 
@@ -120,6 +126,7 @@ type Flow struct {
 	SyncGroupOffsetsInterval time.Duration `yaml:"sync_groups_interval" mm2:"sync.group.offsets.interval.seconds"`
 	PositionsInterval        time.Duration `yaml:"positions_interval" mm2:"tidemark.positions.interval.ms"` // never above the two before it
 	HeartbeatsInterval       time.Duration `yaml:"heartbeats_interval" mm2:"emit.heartbeats.interval.seconds"`
+	SyncTopicACLsInterval    time.Duration `yaml:"sync_topic_acls_interval" mm2:"sync.topic.acls.interval.seconds"`
 	SyncTopicConfigsInterval time.Duration `yaml:"sync_topic_configs_interval" mm2:"sync.topic.configs.interval.seconds"`
 
 	Isolation           string `yaml:"isolation" choice:"read_committed read_uncommitted"`
@@ -140,15 +147,12 @@ const (
 	UnmirroredEarliest = "earliest" // it starts at the first record that the target holds
 )
 
-// Values of Cluster.SecurityProtocol and SASL.Mechanism.
+// Values of Cluster.SecurityProtocol.
 const (
 	ProtocolPlaintext     = "PLAINTEXT"
 	ProtocolSSL           = "SSL"
 	ProtocolSASLPlaintext = "SASL_PLAINTEXT"
 	ProtocolSASLSSL       = "SASL_SSL"
-	MechanismPlain        = "PLAIN"
-	MechanismScram256     = "SCRAM-SHA-256"
-	MechanismScram512     = "SCRAM-SHA-512"
 )
 
 // Name is the flow's name, "A->B".
@@ -160,17 +164,31 @@ func Load(path string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	return Parse(path, data)
+	return Examine(path, data, Process()).result()
 }
 
 // Parse turns the content of a file into a Config. The name decides the kind (.properties, .yaml, .yml; otherwise the
 // content does), stands in the problems, and its folder is where relative PEM paths of a YAML file start. The error is
-// a Problems with everything that is wrong.
+// a Problems with everything that is wrong. Nothing outside the file is read, so a value that refers to a configuration
+// provider is a problem here; Load looks it up.
 func Parse(name string, data []byte) (*Config, error) {
+	return Examine(name, data, Outside{}).result()
+}
+
+// Examine is Parse for those who want to know everything about a file, whether it can be used or not. Values of a
+// properties file that refer to a configuration provider are looked up in outside.
+func Examine(name string, data []byte, outside Outside) Examined {
 	if isProperties(name, data) {
-		return parseProperties(name, data)
+		return parseProperties(name, data, outside)
 	}
 	return parseYAML(name, data)
+}
+
+func (e Examined) result() (*Config, error) {
+	if len(e.Problems) > 0 {
+		return nil, e.Problems
+	}
+	return e.Config, nil
 }
 
 // isProperties decides by the extension, then by what the first line that says something looks like: YAML here always

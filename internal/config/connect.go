@@ -1,8 +1,6 @@
 package config
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -11,20 +9,20 @@ import (
 	"tidemark/internal/kafka"
 )
 
-// Kafka reads the PEM files and the password that the cluster names, and returns what internal/kafka connects with.
-// The error names every file or variable that cannot be used, with the cluster's alias, and no secret.
+// Kafka reads the stores, files and variables that the cluster names, and returns what internal/kafka connects with. The
+// error names every one that cannot be used by the place in the configuration, with the cluster's alias, and no secret.
 func (c Cluster) Kafka() (kafka.Cluster, error) {
 	out := kafka.Cluster{Alias: c.Alias, Bootstrap: c.Bootstrap, ClientID: c.ClientID}
 	var problems []error
 	if c.usesTLS() {
-		conf, err := c.TLS.config()
+		conf, err := c.TLS.config(c.from)
 		problems = append(problems, err)
 		out.TLS = conf
 	}
 	if c.usesSASL() {
-		password, err := c.SASL.password()
+		login, err := c.SASL.login(c.from)
 		problems = append(problems, err)
-		out.SASL = &kafka.SASL{Mechanism: c.SASL.Mechanism, User: c.SASL.User, Password: password}
+		out.SASL = login
 	}
 	if err := errors.Join(problems...); err != nil {
 		return kafka.Cluster{}, fmt.Errorf("cluster %s: %w", c.Alias, err)
@@ -32,104 +30,97 @@ func (c Cluster) Kafka() (kafka.Cluster, error) {
 	return out, nil
 }
 
-// password is the one of the three that is set.
-func (s SASL) password() (Secret, error) {
-	switch {
-	case s.PasswordFile != "":
-		data, err := os.ReadFile(s.PasswordFile)
+// login is the mechanism's way to prove who we are.
+func (s SASL) login(from origins) (*kafka.SASL, error) {
+	out := &kafka.SASL{Mechanism: s.Mechanism, User: s.User}
+	password, err := secret(from, "Password", s.Password, s.PasswordFile, s.PasswordEnv)
+	if err != nil {
+		return nil, err
+	}
+	switch s.Mechanism {
+	case MechanismOAuth:
+		out.OAuth, err = s.oauth(from, password)
+	case MechanismAWS:
+		out.AWS = &kafka.AWS{Profile: s.AWSProfile}
+	case MechanismKerberos:
+		out.Kerberos = &kafka.Kerberos{Principal: s.User, Keytab: s.Keytab, ServiceName: s.ServiceName, Config: krb5Conf(s.Krb5Conf)}
+	default:
+		out.Password = password
+	}
+	return out, err
+}
+
+// oauth is where tokens come from.
+func (s SASL) oauth(from origins, secret Secret) (*kafka.OAuth, error) {
+	o := &kafka.OAuth{
+		TokenURL: s.TokenURL, ClientID: s.User, ClientSecret: secret, Scope: s.Scope, Encoded: s.TokenEncoded,
+		Extensions: map[string]string{},
+	}
+	for _, pair := range s.Extensions {
+		name, value, _ := strings.Cut(pair, "=")
+		o.Extensions[name] = value
+	}
+	if s.TokenCAFile != "" {
+		// The same as ca is for brokers, under names of its own.
+		here := origins{file: from.file, fields: map[string]at{}}
+		for i, field := range append([]string{"CAFile"}, passwordFields("CAPassword")...) {
+			own := append([]string{"TokenCAFile"}, passwordFields("TokenCAPassword")...)[i]
+			if place, ok := from.fields[own]; ok {
+				here.fields[field] = place
+			}
+		}
+		conf, err := TLS{
+			CAFile: s.TokenCAFile, CAPassword: s.TokenCAPassword, CAPasswordFile: s.TokenCAPasswordFile, CAPasswordEnv: s.TokenCAPasswordEnv,
+			VerifyHostname: true,
+		}.config(here)
 		if err != nil {
-			return "", fmt.Errorf("read password_file: %w", err)
+			return nil, err
+		}
+		o.TLS = conf
+	}
+	return o, nil
+}
+
+// krb5Conf is where Kerberos is configured: the file that is named, else where the C libraries look, else where Kafka's
+// start scripts tell Java to look.
+func krb5Conf(named string) string {
+	if named != "" {
+		return named
+	}
+	if path := os.Getenv("KRB5_CONFIG"); path != "" {
+		return path
+	}
+	for word := range strings.FieldsSeq(os.Getenv("KAFKA_OPTS")) {
+		if path, ok := strings.CutPrefix(word, "-Djava.security.krb5.conf="); ok {
+			return path
+		}
+	}
+	return "/etc/krb5.conf"
+}
+
+// secret is the value of the one of three fields that is set; empty where none is.
+func secret(from origins, field string, inline Secret, file, env string) (Secret, error) {
+	names := passwordFields(field)
+	switch {
+	case file != "":
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", from.problem(readError(err), "name a file that can be read, with the password in it", names[1])
 		}
 		text := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 		if text == "" {
-			return "", fmt.Errorf("password_file %s is empty", s.PasswordFile)
+			return "", from.problem(fmt.Sprintf("file %s is empty", file), "write the password into it", names[1])
 		}
 		return Secret(text), nil
-	case s.PasswordEnv != "":
-		text := os.Getenv(s.PasswordEnv)
+	case env != "":
+		text := os.Getenv(env)
 		if text == "" {
-			return "", fmt.Errorf("password_env: environment variable %s is not set", s.PasswordEnv)
+			return "", from.problem(fmt.Sprintf("environment variable %s is not set", env), "set it to the password", names[2])
 		}
 		return Secret(text), nil
 	}
-	return s.Password, nil
+	return inline, nil
 }
 
-// config builds the TLS settings. Server names are the dialled host's, which internal/kafka fills in.
-func (t TLS) config() (*tls.Config, error) {
-	conf := &tls.Config{MinVersion: tls.VersionTLS12}
-	ca, err := material("certificate authority", t.CAFile, t.CA)
-	if err != nil {
-		return nil, err
-	}
-	if ca != nil {
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM(ca) {
-			return nil, fmt.Errorf("certificate authority %s: no certificate in PEM form in it", origin(t.CAFile))
-		}
-	}
-	cert, err := material("client certificate", t.CertFile, t.Cert)
-	if err != nil {
-		return nil, err
-	}
-	key, err := material("private key", t.KeyFile, t.Key.Reveal())
-	if err != nil {
-		return nil, err
-	}
-	if cert != nil || key != nil {
-		pair, err := keyPair(cert, key)
-		if err != nil {
-			return nil, fmt.Errorf("client certificate %s with private key %s: %w", origin(t.CertFile), origin(t.KeyFile), err)
-		}
-		conf.Certificates = []tls.Certificate{pair}
-	}
-	if !t.VerifyHostname {
-		verifyChainOnly(conf)
-	}
-	return conf, nil
-}
-
-func keyPair(cert, key []byte) (tls.Certificate, error) {
-	if strings.Contains(string(key), "ENCRYPTED") {
-		return tls.Certificate{}, errors.New("the key is encrypted; decrypt it: openssl pkey -in key.pem -out plain.pem")
-	}
-	// Its errors name kinds of PEM blocks, never their content.
-	return tls.X509KeyPair(cert, key)
-}
-
-// verifyChainOnly checks that a trusted authority signed the server's certificate, and not for which name. Go has no
-// switch for this: InsecureSkipVerify switches off both, so the chain is checked here.
-func verifyChainOnly(conf *tls.Config) {
-	roots := conf.RootCAs
-	conf.InsecureSkipVerify = true
-	conf.VerifyConnection = func(state tls.ConnectionState) error {
-		opts := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool()}
-		for _, cert := range state.PeerCertificates[1:] {
-			opts.Intermediates.AddCert(cert)
-		}
-		_, err := state.PeerCertificates[0].Verify(opts)
-		return err
-	}
-}
-
-// material is the PEM text, from the file or the configuration itself; nil where neither is given.
-func material(what, file, inline string) ([]byte, error) {
-	if file == "" {
-		if inline == "" {
-			return nil, nil
-		}
-		return []byte(inline), nil
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", what, err)
-	}
-	return data, nil
-}
-
-func origin(file string) string {
-	if file == "" {
-		return "in the configuration"
-	}
-	return file
-}
+// readError words why a file cannot be read; the system's error names the file.
+func readError(err error) string { return strings.TrimPrefix(err.Error(), "open ") }

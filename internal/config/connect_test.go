@@ -226,15 +226,15 @@ func TestBrokenPEM(t *testing.T) {
 	write(t, dir, "key", key)
 	write(t, dir, "other", otherKey)
 	write(t, dir, "text", []byte("hunter2"))
-	write(t, dir, "locked", []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"))
+	write(t, dir, "locked", []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMAA=\n-----END ENCRYPTED PRIVATE KEY-----\n"))
 	for _, tc := range []struct{ keys, problem string }{
-		{"ca: missing", "read certificate authority"},
-		{"ca: text", "no certificate in PEM form"},
-		{"cert: missing, key: key", "read client certificate"},
-		{"cert: cert, key: missing", "read private key"},
+		{"ca: missing", "missing: no such file"},
+		{"ca: text", "neither a PEM file"},
+		{"cert: missing, key: key", "missing: no such file"},
+		{"cert: cert, key: missing", "missing: no such file"},
 		{"cert: cert, key: other", "does not match"},
 		{"cert: cert, key: text", "client certificate"},
-		{"cert: cert, key: locked", "openssl pkey"},
+		{"cert: cert, key: locked", "no password is given"},
 	} {
 		c := parse(t, filepath.Join(dir, "x.yaml"), "clusters:\n  A: {bootstrap: \"a:1\", security: {protocol: SSL, "+
 			tc.keys+"}}\n  B: {bootstrap: \"b:1\"}\nflows: [{from: A, to: B}]")

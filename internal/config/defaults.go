@@ -27,7 +27,7 @@ func DefaultFlow(source, target string) Flow {
 
 		OffsetSyncsLocation: LocationSource,
 		EmitOffsetSyncs:     true, EmitCheckpoints: true, EmitHeartbeats: true, ReplicateHeartbeats: true,
-		SyncGroupOffsets: true, SyncTopicConfigs: true,
+		SyncGroupOffsets: true, SyncTopicConfigs: true, SyncTopicACLs: true,
 		RefreshTopics: true, RefreshGroups: true,
 
 		RefreshTopicsInterval:    10 * time.Minute,
@@ -36,6 +36,7 @@ func DefaultFlow(source, target string) Flow {
 		SyncGroupOffsetsInterval: time.Minute,
 		HeartbeatsInterval:       time.Second,
 		SyncTopicConfigsInterval: 10 * time.Minute,
+		SyncTopicACLsInterval:    10 * time.Minute,
 
 		// MirrorMaker 2 has no such key: it looks once a minute. Reading 1,000 groups of 10 partitions costs the
 		// broker about 10 ms of CPU, so once a second is 1 % of a core at that size.

@@ -5,14 +5,16 @@
 // difference is said in Config.Notes, and a key that nobody knows in Config.Warnings. docs/config.md lists every key.
 //
 // Invariants:
-//   - Parse is pure: it reads no other file and no environment variable. Cluster.Kafka is where PEM files and passwords
-//     are read, so that a Config can be printed and compared without touching a secret.
+//   - Parse is pure: it reads no other file and no environment variable. What configuration providers stand for is looked
+//     up in the Outside that Examine is given (Load: this process), and in values that have an effect only. Cluster.Kafka
+//     is where PEM files and passwords are read.
 //   - A Config that Parse returns without an error is complete: every field has its final value, every enabled flow has
 //     two different known clusters, every pattern compiles.
 //   - All problems of a file are reported together, each with file, line, key, what is wrong and what to do.
-//   - A dollar sign is a dollar sign. Nothing expands ${VAR}: passwords contain them, and a file must mean the same
-//     in every environment.
-//   - No error, note or printed Config contains a password or a private key.
+//   - A dollar sign is a dollar sign. Nothing expands ${VAR}: passwords contain them. Only ${provider:key} in a properties
+//     file is looked up, as MirrorMaker 2 does, and never left as it is where it cannot be.
+//   - No error, note, printed Config or YAML contains a password or a private key, nor a value that an error is about and
+//     that a provider gave.
 //
 // What it does not do: connect to anything, compare cluster ids, or check that topics exist.
 package config

@@ -55,7 +55,7 @@ func checkParsed(t failer, c *config.Config, err error) {
 		_, source := c.Clusters[f.Source]
 		_, target := c.Clusters[f.Target]
 		positive := f.RefreshTopicsInterval > 0 && f.RefreshGroupsInterval > 0 && f.EmitCheckpointsInterval > 0 &&
-			f.SyncGroupOffsetsInterval > 0 && f.PositionsInterval > 0 && f.HeartbeatsInterval > 0 && f.SyncTopicConfigsInterval > 0
+			f.SyncGroupOffsetsInterval > 0 && f.PositionsInterval > 0 && f.HeartbeatsInterval > 0 && f.SyncTopicConfigsInterval > 0 && f.SyncTopicACLsInterval > 0
 		if !source || !target || f.Source == f.Target || !positive || f.Separator == "" || f.Lanes < 1 || f.MemoryBytes < 1<<20 ||
 			f.ReplicationFactor == 0 || strings.Contains(f.Source, f.Separator) || strings.Contains(f.Target, f.Separator) {
 			t.Fatalf("incomplete flow: %+v", f)

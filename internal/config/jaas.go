@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -94,14 +95,26 @@ func unescape(ch byte) byte {
 	return ch
 }
 
+// modules are the login modules of a mechanism, by the last part of their class.
+func modules(mechanism string) []string {
+	switch mechanism {
+	case MechanismPlain:
+		return []string{"PlainLoginModule"}
+	case MechanismOAuth:
+		return []string{"OAuthBearerLoginModule"}
+	case MechanismAWS:
+		return []string{"IAMLoginModule"}
+	case MechanismKerberos:
+		return []string{"Krb5LoginModule"}
+	}
+	return []string{"ScramLoginModule"}
+}
+
 // suits says whether the login module can serve the mechanism.
 func (l login) suits(mechanism string) error {
-	want := "ScramLoginModule"
-	if mechanism == MechanismPlain {
-		want = "PlainLoginModule"
-	}
-	if l.module != want {
-		return fmt.Errorf("mechanism %s needs login module %s, and another one is named", mechanism, want)
+	want := modules(mechanism)
+	if !slices.Contains(want, l.module) {
+		return fmt.Errorf("mechanism %s needs login module %s, and another one is named", mechanism, strings.Join(want, " or "))
 	}
 	return nil
 }

@@ -65,62 +65,97 @@ type at struct {
 type report struct {
 	file     string
 	problems Problems
-	notes    []note
+	remarks  []Remark
+	borrowed map[at]string // the references of values that come from outside the file, by the places of those values
 }
 
-type note struct {
-	line int
-	text string
-	warn bool
+// Remark is something worth knowing about a file that is no problem.
+type Remark struct {
+	Line int    // 0 where it is about no single line
+	Text string // without the line
+	Warn bool   // most likely a mistake, although the file means something without it
+
+	// Flow and Field say which setting it is about, where that is one of Config.Flows and of type Flow; otherwise empty.
+	Flow  FlowName
+	Field string
+}
+
+// String adds the line.
+func (n Remark) String() string {
+	if n.Line > 0 {
+		return fmt.Sprintf("%s (line %d)", n.Text, n.Line)
+	}
+	return n.Text
 }
 
 func (r *report) problem(where at, what, do string) {
-	p := Problem{File: r.file, Line: where.line, Key: where.key, What: what, Do: do}
-	// What all flows share (defaults, top-level keys) is read once for each flow, and reported once.
+	if refs, ok := r.borrowed[where]; ok && !discreet(where.key) {
+		what = "what " + refs + " stands for cannot be used here (it is not shown, since it may be a secret)"
+	}
+	r.add(Problem{File: r.file, Line: where.line, Key: where.key, What: what, Do: do})
+}
+
+// add reports a problem as it is. What all flows share (defaults, top-level keys) is read once for each flow, and
+// reported once.
+func (r *report) add(p Problem) {
 	if !slices.Contains(r.problems, p) {
 		r.problems = append(r.problems, p)
 	}
 }
 
+// discreet says whether problems with the key never quote its value, which is a secret wherever it comes from.
+func discreet(key string) bool {
+	for _, k := range []string{
+		"sasl.jaas.config", "ssl.truststore.certificates", "ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.key.password",
+	} {
+		if key == k || strings.HasSuffix(key, "."+k) {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *report) note(line int, format string, args ...any) {
-	r.notes = append(r.notes, remark(line, fmt.Sprintf(format, args...)))
+	// A value that all flows or clusters share is read once for each of them.
+	if n := (Remark{Line: line, Text: fmt.Sprintf(format, args...)}); !slices.Contains(r.remarks, n) {
+		r.remarks = append(r.remarks, n)
+	}
+}
+
+// noteOn notes something about one setting of a flow.
+func (r *report) noteOn(line int, flow FlowName, field, format string, args ...any) {
+	r.remarks = append(r.remarks, Remark{Line: line, Text: fmt.Sprintf(format, args...), Flow: flow, Field: field})
 }
 
 // warn notes what is most likely a mistake, although the file means something without it.
 func (r *report) warn(line int, format string, args ...any) {
-	n := remark(line, fmt.Sprintf(format, args...))
-	n.warn = true
-	r.notes = append(r.notes, n)
+	r.remarks = append(r.remarks, Remark{Line: line, Text: fmt.Sprintf(format, args...), Warn: true})
 }
 
-func remark(line int, text string) note {
-	if line > 0 {
-		text = fmt.Sprintf("%s (line %d)", text, line)
-	}
-	return note{line: line, text: text}
-}
-
-// finish returns the config with its notes, or all problems in the order of the file.
-func (r *report) finish(c *Config) (*Config, error) {
-	if len(r.problems) > 0 {
-		slices.SortStableFunc(r.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
-		return nil, r.problems
-	}
-	// Notes about the whole file come after those about a line: 0 - 1 is the largest uint.
-	slices.SortStableFunc(r.notes, func(a, b note) int {
-		return cmp.Compare(uint(a.line-1), uint(b.line-1))
+// finish puts problems and remarks in the order of the file, and gives the config where there is no problem. c and p may
+// be nil where the file could not be read at all.
+func (r *report) finish(c *Config, p *positions) Examined {
+	slices.SortStableFunc(r.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	// Remarks about the whole file come after those about a line: 0 - 1 is the largest uint.
+	slices.SortStableFunc(r.remarks, func(a, b Remark) int {
+		return cmp.Compare(uint(a.Line-1), uint(b.Line-1))
 	})
-	for _, n := range r.notes {
-		if n.warn {
-			c.Warnings = append(c.Warnings, n.text)
+	out := Examined{Problems: r.problems, Remarks: r.remarks}
+	if len(r.problems) > 0 {
+		return out
+	}
+	for _, n := range r.remarks {
+		if n.Warn {
+			c.Warnings = append(c.Warnings, n.String())
 		} else {
-			c.Notes = append(c.Notes, n.text)
+			c.Notes = append(c.Notes, n.String())
 		}
 	}
 	slices.SortFunc(c.Flows, func(a, b Flow) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Target, b.Target))
 	})
-	return c, nil
+	out.Config, out.places = c, p
+	return out
 }
 
 // nearest is the candidate that a misspelt key most likely meant, or "" where none is near: at most a third of its

@@ -20,7 +20,6 @@ const (
 	propPolicy    = "replication.policy.class"
 	propEnabled   = "enabled"
 	propIsolation = "isolation.level"
-	propACLs      = "sync.topic.acls.enabled" // read for what explain says
 	policyPackage = "org.apache.kafka.connect.mirror."
 )
 
@@ -31,28 +30,31 @@ const (
 type mm2File struct {
 	report
 	aliases   []string
-	providers []string
+	providers map[string]provider // by name
+	outside   Outside
 	top       map[string]entry              // keys at top level
 	clusters  map[string]map[string]entry   // keys after "A."
 	flows     map[FlowName]map[string]entry // keys after "A->B."
 }
 
-func parseProperties(name string, data []byte) (*Config, error) {
+func parseProperties(name string, data []byte, outside Outside) Examined {
 	m := &mm2File{
 		report:   report{file: name},
+		outside:  outside,
 		top:      map[string]entry{},
 		clusters: map[string]map[string]entry{},
 		flows:    map[FlowName]map[string]entry{},
 	}
 	if line := yamlLine(data); line > 0 {
 		m.problem(at{line: line}, "this looks like YAML", "name the file .yaml, or write key = value pairs as MirrorMaker 2 does: clusters = A, B")
-		return m.finish(nil)
+		return m.finish(nil, nil)
 	}
 	m.sort(readEntries(&m.report, data))
-	c := &Config{File: name, Clusters: map[string]Cluster{}, properties: true}
+	c := &Config{File: name, Clusters: map[string]Cluster{}, properties: true, secrets: map[string]map[string]secretPlace{}}
 	places := newPositions()
 	for _, alias := range m.aliases {
 		c.Clusters[alias] = m.cluster(alias)
+		c.secrets[alias] = m.secretsOf(c.Clusters[alias])
 		places.clusters[alias] = m.top[propClusters].at()
 	}
 	for _, flow := range m.named() {
@@ -62,7 +64,7 @@ func parseProperties(name string, data []byte) (*Config, error) {
 	}
 	check(&m.report, c, places)
 	m.explain(c, places)
-	return m.finish(c)
+	return m.finish(c, places)
 }
 
 // sort finds the clusters and puts every entry under what it belongs to. Where a key is there twice the last one
@@ -79,7 +81,9 @@ func (m *mm2File) sort(entries []entry) {
 	if !ok {
 		m.problem(at{}, "there is no clusters key", "name the aliases: clusters = A, B")
 	}
-	for _, alias := range splitList(clusters.value) {
+	m.readProviders(last)
+	names, found := m.text(clusters)
+	for _, alias := range splitList(names) {
 		if slices.Contains(m.aliases, alias) {
 			m.problem(clusters.at(), fmt.Sprintf("alias %q is there twice", alias), "name each cluster once")
 			continue
@@ -87,10 +91,9 @@ func (m *mm2File) sort(entries []entry) {
 		m.aliases = append(m.aliases, alias)
 		m.clusters[alias] = map[string]entry{}
 	}
-	if ok && len(m.aliases) == 0 {
+	if ok && found && len(m.aliases) == 0 {
 		m.problem(clusters.at(), "is empty", "name the aliases: clusters = A, B")
 	}
-	m.providers = splitList(last[propProviders].value)
 	for _, e := range last {
 		m.place(e)
 	}
@@ -148,7 +151,7 @@ func (m *mm2File) named() []FlowName {
 	for name := range m.flows {
 		all[name] = true
 	}
-	if e, ok := m.top[propEnabled]; ok && strings.EqualFold(e.value, "true") {
+	if e, ok := m.top[propEnabled]; ok && m.is(e, "true") {
 		m.note(e.line, "%s at top level enables a flow between every two clusters, in both directions", propEnabled)
 		for _, a := range m.aliases {
 			for _, b := range m.aliases {
@@ -228,7 +231,13 @@ func (m *mm2File) set(s setting, key string, e entry, where fieldsAt) {
 	var f *fault
 	switch s.value.Interface().(type) {
 	case []string:
-		m.faults(e.at(), s.setList(splitList(value)))
+		faults := s.setList(splitList(value))
+		if _, borrowed := m.borrowed[e.at()]; borrowed {
+			for i := range faults {
+				faults[i].do = "correct it there" // the hint may quote a part of the pattern
+			}
+		}
+		m.faults(e.at(), faults)
 		return
 	case time.Duration:
 		f = setSeconds(s, key, value)
@@ -253,18 +262,10 @@ func setSeconds(s setting, key, value string) *fault {
 	return s.setDuration(time.Duration(n) * unit)
 }
 
-// text is the entry's value without the blanks around it. A reference to a configuration provider that the file
-// declares is refused: MirrorMaker 2 would put another value in its place. Any other ${...} is text, as for
-// MirrorMaker 2.
-func (m *mm2File) text(e entry) (string, bool) {
-	for _, p := range m.providers {
-		if strings.Contains(e.value, "${"+p+":") {
-			m.problem(e.at(), fmt.Sprintf("takes its value from the configuration provider %q, which is not supported yet", p),
-				"write the value itself, or use the YAML form with password_file or password_env")
-			return "", false
-		}
-	}
-	return strings.TrimSpace(e.value), true
+// is compares the entry's value with a word, whatever the case.
+func (m *mm2File) is(e entry, word string) bool {
+	value, ok := m.text(e)
+	return ok && strings.EqualFold(value, word)
 }
 
 // policy reads replication.policy.class. A Java class cannot be loaded, and one that is not known may name topics in
@@ -320,22 +321,10 @@ func (m *mm2File) explain(c *Config, p *positions) {
 	for _, f := range c.EnabledFlows() {
 		where := p.flows[f.Name()]
 		if _, given := where["SyncGroupOffsets"]; !given {
-			m.note(0, "flow %s: group positions are translated but not committed on %s, as is MirrorMaker 2's default; sync.group.offsets.enabled = true commits them", f.Name(), f.Target)
+			m.noteOn(0, f.Name(), "SyncGroupOffsets", "flow %s: group positions are translated but not committed on %s, as is MirrorMaker 2's default; sync.group.offsets.enabled = true commits them", f.Name(), f.Target)
 		}
 		if _, given := where["Isolation"]; !given {
-			m.note(0, "flow %s: only committed records are copied, where MirrorMaker 2's default also copies aborted ones; %s.consumer.isolation.level = read_uncommitted gives that", f.Name(), f.Source)
-		}
-		if !m.off(f.Name(), propACLs) {
-			m.note(0, "flow %s: access control lists are not copied yet, which MirrorMaker 2 does by default; sync.topic.acls.enabled = false says that they need not be", f.Name())
+			m.noteOn(0, f.Name(), "Isolation", "flow %s: only committed records are copied, where MirrorMaker 2's default also copies aborted ones; %s.consumer.isolation.level = read_uncommitted gives that", f.Name(), f.Source)
 		}
 	}
-}
-
-// off says whether the flow's own or the top-level key is "false".
-func (m *mm2File) off(name FlowName, key string) bool {
-	e, ok := m.flows[name][key]
-	if !ok {
-		e = m.top[key]
-	}
-	return strings.EqualFold(strings.TrimSpace(e.value), "false")
 }

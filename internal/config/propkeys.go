@@ -41,7 +41,6 @@ func reasons() []reason {
 			[]string{"tasks.max", "tasks.max.enforce"},
 		},
 		{connector, "every position is translated exactly, so there are no samples to space", []string{"offset.lag.max"}},
-		{connector, "access control lists are not copied yet", []string{"sync.topic.acls.interval.seconds"}},
 		{
 			anywhere, "records are copied as they are, without converters and transforms",
 			[]string{"key.converter*", "value.converter*", "header.converter*", "transforms*", "predicates*"},
@@ -77,7 +76,6 @@ func reasons() []reason {
 			[]string{"consumer.auto.offset.reset", "source.consumer.auto.offset.reset"},
 		},
 		{connector, "the aliases are those of the flow's name", []string{"source.cluster.alias", "target.cluster.alias"}},
-		{[]scope{top}, "values are taken as they are written", []string{propProviders + "*"}},
 		{
 			[]scope{top},
 			"MirrorMaker 2 does not read client settings at top level either; put them after A. or A->B.",
@@ -97,8 +95,8 @@ func reasons() []reason {
 			"a cluster has one address and one set of security settings: write them as A.key",
 			[]string{propBootstrap, propClientID, "security.protocol", "ssl.*", "sasl.*"},
 		},
-		{anywhere, "stores are PEM files without a password, and Go's TLS defaults are used", []string{"ssl.*"}},
-		{anywhere, "only PLAIN and SCRAM logins are supported yet", []string{"sasl.*"}},
+		{anywhere, "Go's TLS defaults are used", []string{"ssl.*"}},
+		{anywhere, "how a login is renewed is not a setting, and Java classes cannot be loaded", []string{"sasl.*"}},
 	}
 }
 
@@ -116,7 +114,7 @@ func filterClasses() map[string]string {
 func honoured(s scope) []string {
 	var keys []string
 	if s != clusterScope {
-		keys = append(keysOf(settings("mm2", &Flow{})), propPolicy, "source.consumer."+propIsolation, propACLs)
+		keys = append(keysOf(settings("mm2", &Flow{})), propPolicy, "source.consumer."+propIsolation)
 		for old := range renamedKeys() {
 			keys = append(keys, old)
 		}
@@ -131,7 +129,7 @@ func honoured(s scope) []string {
 		keys = append(keys, securityKeys()...)
 	}
 	if s == topScope {
-		keys = append(keys, propClusters)
+		keys = append(keys, propClusters, propProviders)
 		keys = slices.DeleteFunc(keys, func(k string) bool { return k == propClientID })
 	}
 	return keys
@@ -141,10 +139,17 @@ func honoured(s scope) []string {
 // ignores keys that it does not know, so they are no error; a warning, since what they were to do is not done.
 func (m *mm2File) judge(e entry, key string, s scope) {
 	if class, ok := filterClasses()[key]; ok && s != clusterScope {
-		if strings.TrimPrefix(e.value, policyPackage) != class {
+		if value, found := m.text(e); found && strings.TrimPrefix(value, policyPackage) != class {
 			m.problem(e.at(), "a Java class cannot be loaded here, and it decides what is mirrored",
 				"say the same with "+strings.Join([]string{"topics", "topics.exclude", "groups", "groups.exclude", "config.properties.exclude"}, ", "))
 		}
+		return
+	}
+	if s == topScope && strings.HasPrefix(key, propProviders+".") {
+		m.judgeProvider(e, key)
+		return
+	}
+	if m.refuse(e, key, s) {
 		return
 	}
 	known := honoured(s)
@@ -153,12 +158,12 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 	}
 	for _, r := range reasons() {
 		if slices.Contains(r.scopes, s) && slices.ContainsFunc(r.keys, func(k string) bool { return matches(k, key) }) {
-			m.note(e.line, "%s has no effect: %s", e.key, r.why)
+			m.note(e.line, "%s has no effect: %s%s%s", e.key, r.why, ignoredToo(s, key), unread(e))
 			return
 		}
 	}
 	if s != flowScope && slices.Contains(honoured(flowScope), key) {
-		m.warn(e.line, "%s has no effect: write it at top level or as A->B.%s", e.key, key)
+		m.warn(e.line, "%s has no effect: write it at top level or as A->B.%s%s", e.key, key, unread(e))
 		return
 	}
 	for _, r := range reasons() {
@@ -168,10 +173,10 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 	}
 	known = slices.DeleteFunc(known, func(k string) bool { return strings.HasSuffix(k, "*") })
 	if n := nearest(key, known); n != "" {
-		m.warn(e.line, "%s has no effect: unknown key, did you mean %s?", e.key, n)
+		m.warn(e.line, "%s has no effect: unknown key, did you mean %s?%s", e.key, strings.TrimSuffix(e.key, key)+n, unread(e))
 		return
 	}
-	m.warn(e.line, "%s has no effect: unknown key", e.key)
+	m.warn(e.line, "%s has no effect: unknown key%s", e.key, unread(e))
 }
 
 // matches says whether the key is the pattern, or begins with it where it ends in a star.

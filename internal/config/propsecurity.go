@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -12,17 +11,18 @@ import (
 
 // securityKeys are the keys of address and security that are honoured, at top level and after "A.".
 func securityKeys() []string {
-	return []string{
-		propBootstrap, propClientID, "security.protocol", "sasl.mechanism", "sasl.jaas.config",
-		"ssl.truststore.type", "ssl.truststore.location", "ssl.truststore.certificates",
-		"ssl.keystore.type", "ssl.keystore.location", "ssl.keystore.certificate.chain", "ssl.keystore.key",
+	return append([]string{
+		propBootstrap, propClientID, "security.protocol",
+		"ssl.truststore.type", "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.certificates",
+		"ssl.keystore.type", "ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.certificate.chain", "ssl.keystore.key",
 		"ssl.key.password", "ssl.endpoint.identification.algorithm",
-	}
+	}, saslKeys()...)
 }
 
 // cluster gives one cluster its values.
 func (m *mm2File) cluster(alias string) Cluster {
 	c := defaultCluster(alias)
+	c.from = origins{file: m.file, fields: map[string]at{}}
 	get := func(key string) (entry, string, bool) {
 		e, ok := m.clusters[alias][key]
 		if !ok && key != propClientID {
@@ -76,23 +76,27 @@ func (m *mm2File) idle(c Cluster, prefix string) {
 
 type lookup func(key string) (entry, string, bool)
 
-// tls reads the ssl.* keys. Java's default store type is JKS, which Go cannot read.
+// tls reads the ssl.* keys. Passwords of a store that is not there are passed over, as Java does.
 func (m *mm2File) tls(c *Cluster, get lookup) {
-	c.TLS.CAFile = m.pem(get, "ssl.truststore")
-	if text := m.inline(get, "ssl.truststore.certificates"); text != "" {
+	c.TLS.CAFile = m.store(c, get, "ssl.truststore", "CAFile")
+	c.TLS.CAPassword = Secret(m.told(c, get, "ssl.truststore.password", "CAPassword"))
+	if text := m.inline(c, get, "ssl.truststore.certificates", "CA"); text != "" {
 		c.TLS.CAFile, c.TLS.CA = "", text
 	}
-	// A PEM key store is one file with the private key and the certificate chain.
-	c.TLS.CertFile = m.pem(get, "ssl.keystore")
-	c.TLS.KeyFile = c.TLS.CertFile
-	if text := m.inline(get, "ssl.keystore.certificate.chain"); text != "" {
-		c.TLS.CertFile, c.TLS.Cert = "", text
+	c.TLS.KeystoreFile = m.store(c, get, "ssl.keystore", "KeystoreFile")
+	c.TLS.KeystorePassword = Secret(m.told(c, get, "ssl.keystore.password", "KeystorePassword"))
+	c.TLS.KeyPassword = Secret(m.told(c, get, "ssl.key.password", "KeyPassword"))
+	c.TLS.Cert = m.inline(c, get, "ssl.keystore.certificate.chain", "Cert")
+	c.TLS.Key = Secret(m.inline(c, get, "ssl.keystore.key", "Key"))
+	if c.TLS.Cert != "" || c.TLS.Key != "" {
+		c.TLS.KeystoreFile = ""
 	}
-	if text := m.inline(get, "ssl.keystore.key"); text != "" {
-		c.TLS.KeyFile, c.TLS.Key = "", Secret(text)
-	}
-	if e, _, ok := get("ssl.key.password"); ok {
-		m.problem(e.at(), "encrypted private keys are not supported", "decrypt the key: openssl pkey -in key.pem -out plain.pem, and remove this key")
+	for _, half := range []struct{ have, missing, field string }{
+		{c.TLS.Cert, c.TLS.Key.Reveal(), "Cert"}, {c.TLS.Key.Reveal(), c.TLS.Cert, "Key"},
+	} {
+		if half.have != "" && half.missing == "" {
+			m.problem(c.from.fields[half.field], "there is one half of the client certificate", "give both ssl.keystore.certificate.chain and ssl.keystore.key")
+		}
 	}
 	if e, value, ok := get("ssl.endpoint.identification.algorithm"); ok {
 		switch strings.ToLower(value) {
@@ -105,16 +109,26 @@ func (m *mm2File) tls(c *Cluster, get lookup) {
 	}
 }
 
-// inline is PEM text in the configuration itself. It is the more special of the two ways, so it wins over a file that
-// comes from the top level.
-func (m *mm2File) inline(get lookup, key string) string {
+// told is a key's value; empty where it is not there. Where it stands is kept for what is found out later.
+func (m *mm2File) told(c *Cluster, get lookup, key, field string) string {
 	e, value, ok := get(key)
 	if !ok || value == "" {
 		return ""
 	}
+	c.from.fields[field] = e.at()
+	return value
+}
+
+// inline is PEM text in the configuration itself. It is the more special of the two ways, so it wins over a file that
+// comes from the top level.
+func (m *mm2File) inline(c *Cluster, get lookup, key, field string) string {
+	value := m.told(c, get, key, field)
+	if value == "" {
+		return ""
+	}
 	text := rewrap(value)
 	if text == "" {
-		m.problem(e.at(), "has no PEM block in it", "give -----BEGIN ...----- to -----END ...-----, with a blank or \\n where the line ends were")
+		m.problem(c.from.fields[field], "has no PEM block in it", "give -----BEGIN ...----- to -----END ...-----, with a blank or \\n where the line ends were")
 	}
 	return text
 }
@@ -129,54 +143,14 @@ func rewrap(text string) string {
 	return b.String()
 }
 
-// pem is a store's file, which must be PEM.
-func (m *mm2File) pem(get lookup, store string) string {
-	e, location, ok := get(store + ".location")
-	if !ok || location == "" {
-		return ""
+// store is a store's file. Its type is checked only for being one that can be read, here or in Java: the file's content
+// says what it is, see kafka.TrustStore.
+func (m *mm2File) store(c *Cluster, get lookup, store, field string) string {
+	if e, kind, ok := get(store + ".type"); ok && !slices.Contains([]string{"JKS", "PKCS12", "PEM"}, strings.ToUpper(kind)) {
+		m.problem(e.at(), fmt.Sprintf("a store of type %q cannot be read", kind),
+			"convert it: keytool -importkeystore -srckeystore STORE -srcstoretype TYPE -destkeystore s.p12 -deststoretype PKCS12, and write PKCS12")
 	}
-	_, kind, _ := get(store + ".type")
-	if !strings.EqualFold(kind, "PEM") {
-		if kind == "" {
-			kind = "JKS (the default)"
-		}
-		m.problem(e.at(), fmt.Sprintf("a store of type %s cannot be read", kind), fmt.Sprintf(
-			"convert it: keytool -importkeystore -srckeystore STORE -destkeystore s.p12 -deststoretype PKCS12, openssl pkcs12 -in s.p12 -nodes -out s.pem; then set %s.location to s.pem and %s.type = PEM", store, store))
-	}
-	return location
-}
-
-// sasl reads the mechanism and the login. Kafka's default mechanism is GSSAPI, so a missing one is an error here.
-func (m *mm2File) sasl(c *Cluster, get lookup) {
-	const choose = "set sasl.mechanism to PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
-	e, mechanism, ok := get("sasl.mechanism")
-	known := []string{MechanismPlain, MechanismScram256, MechanismScram512}
-	switch {
-	case !ok:
-		m.problem(m.protocolAt(c.Alias), fmt.Sprintf("cluster %s has no sasl.mechanism, which means GSSAPI to Kafka and is not supported", c.Alias), choose)
-		return
-	case !slices.Contains(known, mechanism):
-		m.problem(e.at(), fmt.Sprintf("mechanism %q is not supported yet", mechanism), choose)
-		return
-	}
-	c.SASL.Mechanism = mechanism
-	e, text, ok := get("sasl.jaas.config")
-	if !ok {
-		m.problem(m.protocolAt(c.Alias), fmt.Sprintf("cluster %s has no sasl.jaas.config", c.Alias), "give the login module with username and password")
-		return
-	}
-	l, err := parseJAAS(text)
-	if err == nil {
-		err = l.suits(mechanism)
-	}
-	if err == nil && (l.options["username"] == "" || l.options["password"] == "") {
-		err = errors.New("username or password is missing")
-	}
-	if err != nil {
-		m.problem(e.at(), err.Error(), `write org.apache.kafka.common.security.scram.ScramLoginModule (or plain.PlainLoginModule) required username="..." password="...";`)
-		return
-	}
-	c.SASL.User, c.SASL.Password = l.options["username"].Reveal(), l.options["password"]
+	return m.told(c, get, store+".location", field)
 }
 
 func (m *mm2File) protocolAt(alias string) at {

@@ -152,9 +152,12 @@ func (s setting) setList(elements []string) []fault {
 	for _, e := range elements {
 		e = strings.TrimSpace(e)
 		var f *fault
-		if s.kind == "addresses" {
+		switch s.kind {
+		case "addresses":
 			e, f = address(e)
-		} else {
+		case "pairs":
+			f = pair(e)
+		default:
 			f = pattern(e)
 		}
 		if f != nil {
@@ -167,6 +170,14 @@ func (s setting) setList(elements []string) []fault {
 	}
 	s.value.Set(reflect.ValueOf(out))
 	return faults
+}
+
+// pair checks name=value.
+func pair(text string) *fault {
+	if name, _, ok := strings.Cut(text, "="); !ok || name == "" {
+		return &fault{"an element is not of the form name=value", "write [name=value]"}
+	}
+	return nil
 }
 
 // pattern checks one filter pattern with the very code that will match with it.

@@ -23,11 +23,11 @@ const (
 
 // parseYAML reads the YAML form. It walks the nodes itself instead of decoding into structs: yaml's own strict mode
 // reports unknown keys without a suggestion, and quotes the values of wrong types, passwords included.
-func parseYAML(name string, data []byte) (*Config, error) {
+func parseYAML(name string, data []byte) Examined {
 	y := yamlFile{report: report{file: name}}
 	root := y.document(data)
 	if root == nil {
-		return y.finish(nil)
+		return y.finish(nil, nil)
 	}
 	parts := y.mapping(root, "", []string{keyClusters, keyDefaults, keyFlows})
 	c := &Config{File: name, Clusters: map[string]Cluster{}}
@@ -43,7 +43,7 @@ func parseYAML(name string, data []byte) (*Config, error) {
 		y.problem(at{}, "there is no "+keyFlows+" key", "say what to mirror: flows: [{from: A, to: B}]")
 	}
 	check(&y.report, c, places)
-	return y.finish(c)
+	return y.finish(c, places)
 }
 
 // yamlFile reads one YAML file into a report.

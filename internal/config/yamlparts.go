@@ -48,67 +48,6 @@ func (y *yamlFile) clusters(n *yaml.Node, c *Config, p *positions) {
 	}
 }
 
-// security reads a cluster's security mapping and checks that its keys go together.
-func (y *yamlFile) security(n *yaml.Node, path string, c *Cluster) {
-	c.SecurityProtocol = ""
-	where, _ := y.into(n, path, "security", nil, c, &c.TLS, &c.SASL)
-	self := at{n.Line, path}
-	place := func(fields ...string) (at, bool) {
-		for _, f := range fields {
-			if here, ok := where[f]; ok {
-				return here, true
-			}
-		}
-		return at{}, false
-	}
-	if c.SecurityProtocol == "" {
-		// A wrong one is reported already, and what else it needs cannot be said.
-		if _, wrong := where["SecurityProtocol"]; !wrong {
-			y.problem(self, "has no protocol", "add protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
-		}
-		return
-	}
-	if here, ok := place("CAFile", "CertFile", "KeyFile", "VerifyHostname"); ok && !c.usesTLS() {
-		y.problem(here, fmt.Sprintf("has no effect with protocol %s", c.SecurityProtocol), "use SSL or SASL_SSL, or remove it")
-	}
-	if here, ok := place("Mechanism", "User", "Password", "PasswordFile", "PasswordEnv"); ok && !c.usesSASL() {
-		y.problem(here, fmt.Sprintf("has no effect with protocol %s", c.SecurityProtocol), "use SASL_SSL or SASL_PLAINTEXT, or remove it")
-	}
-	cert, hasCert := place("CertFile")
-	key, hasKey := place("KeyFile")
-	if hasCert && !hasKey {
-		y.problem(cert, "there is a client certificate and no key", "add key: the PEM file of its private key")
-	}
-	if hasKey && !hasCert {
-		y.problem(key, "there is a private key and no certificate", "add cert: the PEM file of its certificate chain")
-	}
-	if c.usesSASL() {
-		y.credentials(where, self)
-	}
-}
-
-// credentials checks that a mechanism, a user and exactly one source of the password are there.
-func (y *yamlFile) credentials(where map[string]at, self at) {
-	if _, ok := where["Mechanism"]; !ok {
-		y.problem(self, "has no mechanism", "add mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
-	}
-	if _, ok := where["User"]; !ok {
-		y.problem(self, "has no username", "add username")
-	}
-	var given []at
-	for _, field := range []string{"Password", "PasswordFile", "PasswordEnv"} {
-		if here, ok := where[field]; ok {
-			given = append(given, here)
-		}
-	}
-	switch {
-	case len(given) == 0:
-		y.problem(self, "has no password", "add password, password_file or password_env")
-	case len(given) > 1:
-		y.problem(given[1], "the password is given twice, see "+given[0].key, "keep one of password, password_file and password_env")
-	}
-}
-
 func (c Cluster) usesTLS() bool {
 	return c.SecurityProtocol == ProtocolSSL || c.SecurityProtocol == ProtocolSASLSSL
 }

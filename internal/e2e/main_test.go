@@ -26,6 +26,13 @@ var suite struct {
 	secured, three func() (*testcluster.Real, error)
 }
 
+// startLater starts a cluster for the first test that asks for it, in a time of its own: the suite may be minutes old.
+func startLater(opts testcluster.RealOptions) (*testcluster.Real, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	return testcluster.StartReal(ctx, opts)
+}
+
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
@@ -52,11 +59,11 @@ func run(m *testing.M) int {
 	})
 	var secured, three *testcluster.Real
 	suite.secured = sync.OnceValues(func() (_ *testcluster.Real, err error) {
-		secured, err = testcluster.StartReal(ctx, securedOptions())
+		secured, err = startLater(securedOptions())
 		return secured, err
 	})
 	suite.three = sync.OnceValues(func() (_ *testcluster.Real, err error) {
-		three, err = testcluster.StartReal(ctx, threeOptions())
+		three, err = startLater(threeOptions())
 		return three, err
 	})
 	err := g.Wait()

@@ -60,3 +60,24 @@ func (f *flow) followSettings(ctx context.Context) error {
 	}
 	return nil
 }
+
+// followACLs copies access rules about mirrored topics until ctx ends. What keeps it from that is said and stops nothing:
+// records and positions need no rule of the source's on the target.
+func (f *flow) followACLs(ctx context.Context) error {
+	if !f.cfg.SyncTopicACLs {
+		return nil
+	}
+	rules, err := f.rules()
+	if err != nil {
+		return err
+	}
+	s := topics.NewACLs(f.source, f.target, rules, f.log)
+	for {
+		if f.members.holds(0) { // one worker does it: both sides are read whole
+			s.Round(ctx)
+		}
+		if !sleep(ctx, min(f.cfg.SyncTopicACLsInterval, time.Minute)) {
+			return nil
+		}
+	}
+}

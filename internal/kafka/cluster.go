@@ -40,10 +40,15 @@ func (tp TP) Compare(other TP) int {
 
 // SASL is how a client proves who it is.
 type SASL struct {
-	// Mechanism is PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+	// Mechanism is PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM
+	// or GSSAPI.
 	Mechanism string
-	User      string
-	Password  Secret
+	// User is who errors name. PLAIN and SCRAM log in by it.
+	User     string
+	Password Secret    // of PLAIN and SCRAM
+	OAuth    *OAuth    // of OAUTHBEARER
+	AWS      *AWS      // of AWS_MSK_IAM
+	Kerberos *Kerberos // of GSSAPI
 }
 
 // Cluster describes one Kafka cluster and how to connect to it. The zero value
@@ -84,14 +89,15 @@ func (c Cluster) validate() error {
 	if c.SASL != nil {
 		if _, ok := c.Mechanism(); !ok {
 			problems = append(problems, fmt.Errorf(
-				"cluster %s: sasl mechanism %q is not known, use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", c.Alias, c.SASL.Mechanism))
+				"cluster %s: sasl mechanism %q is not known or not complete, use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM or GSSAPI", c.Alias, c.SASL.Mechanism))
 		}
 	}
 	return errors.Join(problems...)
 }
 
 // Mechanism is the cluster's SASL mechanism; false if the cluster uses none.
-// It is also false for a mechanism that is not known; Open refuses such a
+// It is also false for a mechanism that is not known, or whose settings are
+// missing; Open refuses such a
 // cluster, so nobody goes on without authentication by mistake.
 func (c Cluster) Mechanism() (sasl.Mechanism, bool) {
 	if c.SASL == nil {
@@ -105,8 +111,32 @@ func (c Cluster) Mechanism() (sasl.Mechanism, bool) {
 		return scram.Auth{User: user, Pass: pass}.AsSha256Mechanism(), true
 	case "SCRAM-SHA-512":
 		return scram.Auth{User: user, Pass: pass}.AsSha512Mechanism(), true
+	case "OAUTHBEARER":
+		if c.SASL.OAuth != nil {
+			return ours{c.SASL.OAuth.mechanism()}, true
+		}
+	case "AWS_MSK_IAM":
+		if c.SASL.AWS != nil {
+			return ours{c.SASL.AWS.mechanism()}, true
+		}
+	case "GSSAPI":
+		if c.SASL.Kerberos != nil {
+			return ours{c.SASL.Kerberos.mechanism()}, true
+		}
 	}
 	return nil, false
+}
+
+// ours marks what a mechanism cannot do before it speaks with a broker.
+type ours struct{ sasl.Mechanism }
+
+// Authenticate is sasl.Mechanism's.
+func (m ours) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
+	session, out, err := m.Mechanism.Authenticate(ctx, host)
+	if err != nil {
+		return nil, nil, &loginError{err}
+	}
+	return session, out, nil
 }
 
 // DialTLS connects to addr (host:port): plain, or with a completed TLS

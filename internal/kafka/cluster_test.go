@@ -24,7 +24,10 @@ func TestSecretNeverShows(t *testing.T) {
 	c := struct {
 		SASL SASL
 		P    *SASL
-	}{SASL{"PLAIN", "u", word}, &SASL{"PLAIN", "u", word}}
+	}{
+		SASL{Mechanism: "PLAIN", User: "u", Password: word, OAuth: &OAuth{ClientSecret: word, token: word}},
+		&SASL{Mechanism: "PLAIN", User: "u", Password: word, OAuth: &OAuth{ClientSecret: word, token: word}},
+	}
 	var out strings.Builder
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%t"} {
 		fmt.Fprintf(&out, verb+" ", c.SASL.Password)

@@ -64,6 +64,11 @@ func tlsHint(err error) string {
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return " (the certificate does not name this host)"
 	}
+	// The type of an alert is not exported. Brokers answer a missing certificate by "bad certificate" (Java) or
+	// "certificate required".
+	if text := err.Error(); strings.Contains(text, "remote error: tls: ") && strings.Contains(text, "certificate") {
+		return " (the broker refuses our certificate, or that we have none: set the key store to one that its authority signed)"
+	}
 	return ""
 }
 
@@ -84,6 +89,14 @@ func (e *ErrAuthentication) Error() string {
 }
 
 func (e *ErrAuthentication) Unwrap() error { return e.Err }
+
+// loginError marks what went wrong on our side of an authentication, before the broker was asked: no token, no credentials,
+// no ticket.
+type loginError struct{ err error }
+
+func (e *loginError) Error() string { return e.err.Error() }
+
+func (e *loginError) Unwrap() error { return e.err }
 
 // ErrGroupLive says that a group has members, so that a commit from outside is
 // refused: its consumers own its positions.
@@ -199,6 +212,9 @@ func (c *Client) cause(err error) error {
 	}
 	if typed(err) || errors.Is(err, context.Canceled) {
 		return err
+	}
+	if _, ok := errors.AsType[*loginError](err); ok {
+		return c.authentication(err)
 	}
 	if errors.Is(err, kerr.SaslAuthenticationFailed) || errors.Is(err, kerr.UnsupportedSaslMechanism) ||
 		errors.Is(err, kerr.IllegalSaslState) {

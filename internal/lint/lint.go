@@ -27,7 +27,7 @@ const (
 // purePackages decide and never act: no goroutines in them, their callers own all concurrency.
 func purePackages() []string {
 	return []string{
-		"offsetmap", "mm2", "internal/batch", "internal/translate", "internal/lane", "internal/verdicts", "internal/status",
+		"offsetmap", "mm2", "internal/batch", "internal/translate", "internal/lane", "internal/verdicts", "internal/status", "internal/lintfile",
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -31,11 +32,36 @@ type Certificates struct {
 	client     string // the same for the client, for Java
 
 	config *tls.Config
+	ca     *issued
+}
+
+// Sign answers a certificate request in PEM form, such as keytool -certreq makes, with a certificate of the cluster's
+// authority, in PEM form too. The subject is the request's.
+func (c *Certificates) Sign(request []byte) ([]byte, error) {
+	block, _ := pem.Decode(request)
+	if block == nil {
+		return nil, errors.New("no certificate request in PEM form")
+	}
+	csr, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("parse certificate request: %w", err)
+	}
+	t := certificateTemplate("", false)
+	t.RawSubject = csr.RawSubject
+	if t.SerialNumber, err = serialNumber(); err != nil {
+		return nil, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, c.ca.cert, csr.PublicKey, c.ca.key)
+	if err != nil {
+		return nil, fmt.Errorf("sign certificate: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
 }
 
 // newCertificates writes a fresh authority with one broker and one client
-// certificate into dir.
-func newCertificates(dir string) (*Certificates, error) {
+// certificate into dir. The brokers' names are 127.0.0.1 and localhost, or only
+// name where that is given.
+func newCertificates(dir, name string) (*Certificates, error) {
 	c := &Certificates{
 		CA:         filepath.Join(dir, "ca.pem"),
 		ClientCert: filepath.Join(dir, "client-cert.pem"),
@@ -47,7 +73,12 @@ func newCertificates(dir string) (*Certificates, error) {
 	if err != nil {
 		return nil, err
 	}
-	broker, err := issue(ca, certificateTemplate("broker", false))
+	c.ca = ca
+	template := certificateTemplate("broker", false)
+	if name != "" {
+		template.DNSNames, template.IPAddresses = []string{name}, nil
+	}
+	broker, err := issue(ca, template)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +106,7 @@ func newCertificates(dir string) (*Certificates, error) {
 	}
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.cert)
-	c.config = &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	c.config = &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, ServerName: name}
 	return c, nil
 }
 
@@ -105,13 +136,20 @@ func certificateTemplate(name string, authority bool) *x509.Certificate {
 	return t
 }
 
-// issue signs t by ca, or by itself where ca is nil.
-func issue(ca *issued, t *x509.Certificate) (*issued, error) {
+func serialNumber() (*big.Int, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return nil, fmt.Errorf("draw serial number: %w", err)
 	}
-	t.SerialNumber = serial
+	return serial, nil
+}
+
+// issue signs t by ca, or by itself where ca is nil.
+func issue(ca *issued, t *x509.Certificate) (*issued, error) {
+	var err error
+	if t.SerialNumber, err = serialNumber(); err != nil {
+		return nil, err
+	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("generate key: %w", err)

@@ -35,10 +35,16 @@ type RealOptions struct {
 	Features map[string]int
 	Security Security
 	Users    []User // SASL users beside Admin
+	// CertificateName is the only name in the brokers' certificates. They are
+	// reached by 127.0.0.1 in any case, so a client that checks names refuses
+	// them. Empty: the names by which they are reached.
+	CertificateName string
 	// Authorizer turns StandardAuthorizer on with Admin as the only super
 	// user. It needs a listener that authenticates.
 	Authorizer bool
-	HeapMB     int // maximum heap of a broker; 512 where 0
+	// Env is added to the environment of the brokers' processes, as "NAME=value".
+	Env    []string
+	HeapMB int // maximum heap of a broker; 512 where 0
 	// FullJIT lets the JVM optimise as in production. By default only its first
 	// compiler runs, which starts sooner and costs less than half the CPU in a
 	// test of a few seconds, but is slower in the long run: benchmarks set it.
@@ -150,7 +156,7 @@ func (r *Real) layout() (err error) {
 	seed[0] &= 0x3f // a leading '-' would look like an option to the storage tool
 	r.id = base64.RawURLEncoding.EncodeToString(seed[:])
 	if r.opts.Security.tls() {
-		if r.certs, err = newCertificates(r.dir); err != nil {
+		if r.certs, err = newCertificates(r.dir, r.opts.CertificateName); err != nil {
 			return err
 		}
 	}
@@ -204,6 +210,7 @@ func (r *Real) launch(n *node) error {
 		name: fmt.Sprintf("broker %d of cluster %s", r.NodeID(n.index), r.opts.Name),
 		argv: jvm.argv("kafka.Kafka", n.propsFile()),
 		dir:  n.dir,
+		env:  r.opts.Env,
 		log:  n.logFile(),
 	})
 	if err != nil {

@@ -34,6 +34,10 @@ func toolPackage(program string) string {
 		return "default-jdk-headless" // 17 on Debian 12, later on newer ones; java File.java compiles: a JRE alone cannot
 	case "mvn":
 		return "maven"
+	case "krb5kdc", "kdb5_util":
+		return "krb5-kdc"
+	case "kadmin.local":
+		return "krb5-admin-server"
 	}
 	return program
 }

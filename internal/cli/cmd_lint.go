@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tidemark/internal/config"
+	"tidemark/internal/kafka"
+	"tidemark/internal/lintfile"
+)
+
+type lintOptions struct {
+	json, yaml, connect bool
+	timeout             time.Duration
+}
+
+// lintTimeout is for both clusters together; a broker that does not answer by then is a finding, not a reason to wait.
+const lintTimeout = 15 * time.Second
+
+func newLint(e *env) *cobra.Command {
+	var o lintOptions
+	cmd := &cobra.Command{
+		Use:   "lint FILE",
+		Short: "Say what FILE does, flow by flow, and what about it is wrong or risky",
+		Long: `Say what FILE does, flow by flow and in sentences, and what is wrong with it: unknown and misspelt keys, keys that have no
+effect or that MirrorMaker 2 ignores too, what Tidemark does differently, and what may surprise later: group positions that
+are not committed on the target, flows in both directions, switches that leave a gap.
+
+Nothing is connected, unless --connect is given: then the clusters of enabled flows are asked how many brokers they have, and
+replication factors are compared with that.
+
+--yaml prints the same configuration as YAML, with the keys only that differ from their defaults. Passwords and keys are
+never printed: what FILE takes from an environment variable or from a file of its own is named, anything else is to be put
+where the comment says.` + "\n\nExit codes: 0 fine, whatever the risks; 1 an error is among the findings; 2 wrong usage, or FILE cannot be read.",
+		Args: exactly("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error { return runLint(e, args[0], o) },
+	}
+	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON document (docs/cli.md describes it)")
+	cmd.Flags().BoolVar(&o.yaml, "yaml", false, "print FILE as YAML instead")
+	cmd.Flags().BoolVar(&o.connect, "connect", false, "ask the clusters how many brokers they have")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", lintTimeout, "with --connect: give up asking after this long")
+	return cmd
+}
+
+// errErrors ends a lint that found errors; the output says which.
+var errErrors = errors.New("there are errors")
+
+func runLint(e *env, file string, o lintOptions) error {
+	switch {
+	case o.timeout <= 0:
+		return usagef("--timeout %v: it must be positive", o.timeout)
+	case o.yaml && (o.json || o.connect):
+		return usagef("--yaml prints a configuration: leave out --json and --connect")
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return usagef("read configuration: %w", err)
+	}
+	read := config.Examine(file, data, config.Process())
+	if o.yaml {
+		return e.printYAML(file, read)
+	}
+	var brokers map[string]lintfile.Brokers
+	if o.connect && read.Config != nil {
+		if brokers = e.countBrokers(read.Config, o.timeout); e.ctx.Err() != nil {
+			return errStopped
+		}
+	}
+	report := lintfile.Look(file, read, brokers)
+	if err := e.print(report, o.json); err != nil {
+		return err
+	}
+	if report.Count(lintfile.Error) > 0 {
+		return fmt.Errorf("lint %s: %w", file, errErrors)
+	}
+	return nil
+}
+
+// printYAML prints the configuration. Relative names in it start at its own folder, which is not known here, so they are
+// made absolute.
+func (e *env) printYAML(file string, read config.Examined) error {
+	if len(read.Problems) > 0 {
+		// Not as Problems, whose exit code is that of a run that was not started: here the file is what was asked about.
+		return fmt.Errorf("lint %s: %w\n%s", file, errErrors, read.Problems.Error())
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the working directory: %w", err)
+	}
+	text, err := read.Config.YAML(here)
+	if err != nil {
+		return err
+	}
+	_, err = e.stdout.Write(text)
+	return err
+}
+
+// countBrokers asks every cluster of an enabled flow.
+func (e *env) countBrokers(cfg *config.Config, timeout time.Duration) map[string]lintfile.Brokers {
+	ctx, cancel := context.WithTimeout(e.ctx, timeout)
+	defer cancel()
+	used := map[string]bool{}
+	for _, f := range cfg.EnabledFlows() {
+		used[f.Source], used[f.Target] = true, true
+	}
+	aliases := slices.Sorted(maps.Keys(used))
+	answers := make([]lintfile.Brokers, len(aliases))
+	var all sync.WaitGroup // at once, so that one cluster that does not answer takes no time from the others
+	for i, alias := range aliases {
+		all.Go(func() {
+			n, err := brokersOf(ctx, cfg.Clusters[alias])
+			answers[i].Count = n
+			if err != nil {
+				answers[i].Trouble = err.Error()
+			}
+		})
+	}
+	all.Wait()
+	out := map[string]lintfile.Brokers{}
+	for i, alias := range aliases {
+		out[alias] = answers[i]
+	}
+	return out
+}
+
+// brokersOf counts the brokers that a cluster knows at this moment.
+func brokersOf(ctx context.Context, c config.Cluster) (int, error) {
+	described, err := c.Kafka()
+	if err != nil {
+		return 0, err
+	}
+	if err := dial(ctx, described); err != nil {
+		return 0, err
+	}
+	cl, err := kafka.Open(described, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer cl.Close()
+	if _, err := cl.ClusterID(ctx); err != nil { // it says why a login fails, where the next call knows only that time is up
+		return 0, err
+	}
+	brokers, err := cl.Admin().ListBrokers(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("list the brokers of cluster %s: %w", c.Alias, err)
+	}
+	return len(brokers), nil
+}
+
+// dial tries the bootstrap servers until one takes a connection. The clients would go on trying for half a minute where
+// nothing listens.
+func dial(ctx context.Context, c kafka.Cluster) error {
+	var last error
+	for _, addr := range c.Bootstrap {
+		conn, err := c.DialTLS(ctx, addr)
+		if err == nil {
+			return conn.Close()
+		}
+		last = err
+	}
+	return last
+}

@@ -1,0 +1,207 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// saslKeys are the sasl.* keys that are honoured.
+func saslKeys() []string {
+	return []string{
+		"sasl.mechanism", "sasl.jaas.config", "sasl.login.callback.handler.class", "sasl.client.callback.handler.class",
+		"sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.scope", "sasl.oauthbearer.header.urlencode",
+		"sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret",
+		"sasl.kerberos.service.name",
+	}
+}
+
+// sasl reads the mechanism and the login. Kafka's default mechanism is GSSAPI, and so is ours.
+func (m *mm2File) sasl(c *Cluster, get lookup) {
+	const choose = "write one of "
+	e, mechanism, ok := get("sasl.mechanism")
+	if !ok {
+		mechanism = MechanismKerberos
+	}
+	if !slices.Contains(mechanisms(), mechanism) {
+		m.problem(e.at(), fmt.Sprintf("mechanism %q is not known", mechanism), choose+strings.Join(mechanisms(), ", "))
+		return
+	}
+	c.SASL.Mechanism = mechanism
+	if !m.handlers(mechanism, get) {
+		return
+	}
+	e, text, ok := get("sasl.jaas.config")
+	here := e.at()
+	var l login
+	switch {
+	case ok:
+		var err error
+		if l, err = parseJAAS(text); err == nil {
+			err = l.suits(mechanism)
+		}
+		if err != nil {
+			m.problem(here, err.Error(), example(mechanism))
+			return
+		}
+		for _, field := range []string{"User", "Password", "TokenCAFile", "Keytab"} {
+			c.from.fields[field] = here
+		}
+	case mechanism == MechanismOAuth || mechanism == MechanismAWS: // all that they need can stand elsewhere
+		here = m.protocolAt(c.Alias)
+	default:
+		m.problem(m.protocolAt(c.Alias), fmt.Sprintf("cluster %s has no sasl.jaas.config for mechanism %s", c.Alias, mechanism), example(mechanism))
+		return
+	}
+	var err error
+	switch mechanism {
+	case MechanismOAuth:
+		err = m.oauth(c, get, l)
+	case MechanismAWS:
+		err = l.aws(&c.SASL)
+	case MechanismKerberos:
+		err = m.kerberos(c, get, l)
+	default:
+		err = l.password(&c.SASL)
+	}
+	if err != nil {
+		m.problem(here, err.Error(), example(mechanism))
+	}
+}
+
+// example is what to write for a mechanism.
+func example(mechanism string) string {
+	const kafkaModules = "org.apache.kafka.common.security."
+	text := kafkaModules + `scram.ScramLoginModule required username="..." password="...";`
+	switch mechanism {
+	case MechanismPlain:
+		text = kafkaModules + `plain.PlainLoginModule required username="..." password="...";`
+	case MechanismOAuth:
+		text = kafkaModules + `oauthbearer.OAuthBearerLoginModule required clientId="..." clientSecret="..."; and sasl.oauthbearer.token.endpoint.url`
+	case MechanismAWS:
+		text = `software.amazon.msk.auth.iam.IAMLoginModule required;`
+	case MechanismKerberos:
+		text = `com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/path" principal="user@REALM"; and sasl.kerberos.service.name`
+	}
+	return "write sasl.jaas.config = " + text
+}
+
+// handlers checks that callback handlers are ones whose work is done here. Another one gets its credentials in a way
+// that only it knows.
+func (m *mm2File) handlers(mechanism string, get lookup) bool {
+	good := true
+	for key, known := range map[string]map[string]string{
+		"sasl.login.callback.handler.class":  {MechanismOAuth: "OAuthBearerLoginCallbackHandler"},
+		"sasl.client.callback.handler.class": {MechanismAWS: "IAMClientCallbackHandler"},
+	} {
+		e, class, ok := get(key)
+		if !ok || class == "" || class[strings.LastIndex(class, ".")+1:] == known[mechanism] {
+			continue
+		}
+		good = false
+		do := "remove it"
+		if known[mechanism] != "" {
+			do = "use " + known[mechanism] + ", or remove it"
+		}
+		if strings.Contains(class, "IAMOAuthBearer") {
+			do = "use sasl.mechanism = AWS_MSK_IAM with IAMLoginModule"
+		}
+		m.problem(e.at(), fmt.Sprintf("callback handler %s is a Java class that cannot be loaded here", class), do)
+	}
+	return good
+}
+
+// password takes user and password of PLAIN and SCRAM.
+func (l login) password(s *SASL) error {
+	if l.options["username"] == "" || l.options["password"] == "" {
+		return errors.New("username or password is missing")
+	}
+	s.User, s.Password = l.options["username"].Reveal(), l.options["password"]
+	return nil
+}
+
+// oauth takes what the client credentials grant needs: from the keys of Kafka 4.1 (KIP-1139), or from the options of the
+// login module, as before.
+func (m *mm2File) oauth(c *Cluster, get lookup, l login) error {
+	s := &c.SASL
+	if s.TokenURL = m.told(c, get, "sasl.oauthbearer.token.endpoint.url", "TokenURL"); s.TokenURL == "" {
+		return errors.New("sasl.oauthbearer.token.endpoint.url is missing, and tokens without a signature are for tests only")
+	}
+	if f := tokenURL(s.TokenURL); f != nil {
+		m.problem(c.from.fields["TokenURL"], f.what, f.do)
+		return nil
+	}
+	either := func(key, option, field string) string {
+		if v := m.told(c, get, key, field); v != "" {
+			return v
+		}
+		return l.options[option].Reveal()
+	}
+	s.User = either("sasl.oauthbearer.client.credentials.client.id", "clientId", "User")
+	s.Password = Secret(either("sasl.oauthbearer.client.credentials.client.secret", "clientSecret", "Password"))
+	s.Scope = either("sasl.oauthbearer.scope", "scope", "Scope")
+	s.TokenEncoded = strings.EqualFold(m.told(c, get, "sasl.oauthbearer.header.urlencode", "TokenEncoded"), "true")
+	if path := l.options["ssl.truststore.location"].Reveal(); path != "" {
+		s.TokenCAFile, s.TokenCAPassword = path, l.options["ssl.truststore.password"]
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.options)) {
+		if short, ok := strings.CutPrefix(name, "extension_"); ok {
+			s.Extensions = append(s.Extensions, short+"="+l.options[name].Reveal())
+		}
+	}
+	if !fileURL(s.TokenURL) && (s.User == "" || s.Password == "") {
+		return errors.New("clientId or clientSecret is missing")
+	}
+	return nil
+}
+
+// tokenURL is what is wrong with the address of a token endpoint.
+func tokenURL(text string) *fault {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return &fault{"is no URL", "write https://host/path"}
+	case u.User != nil:
+		return &fault{"has a user in it", "give client id and secret by their own keys"}
+	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
+		return nil
+	case u.Scheme == "file" && strings.HasPrefix(u.Path, "/"):
+		return nil
+	}
+	return &fault{"is no URL of a token", "write https://host/path, or file:///path of a token that is renewed there"}
+}
+
+func fileURL(text string) bool { return strings.HasPrefix(text, "file:") }
+
+// aws takes the profile. What else the module can do is find credentials of a role, which needs a service of its own.
+func (l login) aws(s *SASL) error {
+	for _, name := range slices.Sorted(maps.Keys(l.options)) {
+		if strings.HasPrefix(name, "awsRole") {
+			return fmt.Errorf("%s: assuming a role is not supported; let the environment or a profile hold the role's credentials", name)
+		}
+	}
+	s.AWSProfile = l.options["awsProfileName"].Reveal()
+	return nil
+}
+
+// kerberos takes principal and keytab of Java's own login module.
+func (m *mm2File) kerberos(c *Cluster, get lookup, l login) error {
+	s := &c.SASL
+	s.User, s.Keytab = l.options["principal"].Reveal(), l.options["keyTab"].Reveal()
+	s.ServiceName = m.told(c, get, "sasl.kerberos.service.name", "ServiceName")
+	if s.ServiceName == "" {
+		s.ServiceName = l.options["serviceName"].Reveal()
+	}
+	switch {
+	case !strings.EqualFold(l.options["useKeyTab"].Reveal(), "true"):
+		return errors.New("useKeyTab is not true, and a login without a keytab ends with its ticket")
+	case s.User == "" || s.Keytab == "":
+		return errors.New("principal or keyTab is missing")
+	case s.ServiceName == "":
+		return errors.New("sasl.kerberos.service.name is missing: the first part of the brokers' principals, most often kafka")
+	}
+	return nil
+}

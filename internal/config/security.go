@@ -1,0 +1,101 @@
+package config
+
+import "slices"
+
+// TLS names the material of a secured connection. Files are PEM, PKCS12 or JKS: their content says which. Of each pair
+// (file, inline) at most one is set; an empty CA means the system's roots. The client's certificate is one store
+// (KeystoreFile) or a pair of PEM texts (Cert and Key), or neither.
+type TLS struct {
+	CAFile               string `security:"ca" kind:"path"` // authorities to trust
+	CA                   string
+	CAPassword           Secret `security:"ca_password"` // of a PKCS12 or JKS store; of each password at most one of three is set
+	CAPasswordFile       string `security:"ca_password_file" kind:"path"`
+	CAPasswordEnv        string `security:"ca_password_env"`
+	CertFile             string `security:"cert" kind:"path"` // client certificate chain, PEM
+	Cert                 string
+	KeyFile              string `security:"key" kind:"path"` // client private key, PEM
+	Key                  Secret
+	KeystoreFile         string `security:"keystore" kind:"path"` // private key and chain in one file
+	KeystorePassword     Secret `security:"keystore_password"`
+	KeystorePasswordFile string `security:"keystore_password_file" kind:"path"`
+	KeystorePasswordEnv  string `security:"keystore_password_env"`
+	KeyPassword          Secret `security:"key_password"` // of an encrypted PEM key, or of a JKS store's key; default the store's
+	KeyPasswordFile      string `security:"key_password_file" kind:"path"`
+	KeyPasswordEnv       string `security:"key_password_env"`
+	VerifyHostname       bool   `security:"verify_hostname"` // default true: the server's name must be in its certificate
+}
+
+// SASL is how a client proves who it is. Which fields are set depends on Mechanism, see usedBy. Of Password,
+// PasswordFile and PasswordEnv at most one is set.
+type SASL struct {
+	Mechanism    string `security:"mechanism" choice:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER AWS_MSK_IAM GSSAPI"`
+	User         string `security:"username"`                  // the client id with OAUTHBEARER, the principal with GSSAPI
+	Password     Secret `security:"password"`                  // the client secret with OAUTHBEARER
+	PasswordFile string `security:"password_file" kind:"path"` // one trailing line end is removed
+	PasswordEnv  string `security:"password_env"`              // an environment variable's name
+
+	TokenURL            string   `security:"token_url"` // of the client credentials grant; or file: and a path, for a token that others renew
+	TokenCAFile         string   `security:"token_ca" kind:"path"`
+	TokenCAPassword     Secret   `security:"token_ca_password"`
+	TokenCAPasswordFile string   `security:"token_ca_password_file" kind:"path"`
+	TokenCAPasswordEnv  string   `security:"token_ca_password_env"`
+	TokenEncoded        bool     `security:"token_urlencode"` // client id and secret are URL-encoded in the request's header, as RFC 6749 wants and Java does not
+	Scope               string   `security:"scope"`
+	Extensions          []string `security:"extensions" kind:"pairs"` // name=value
+
+	AWSProfile string `security:"aws_profile"` // of the shared credentials file; empty: the environment, then its default profile
+
+	Keytab      string `security:"keytab" kind:"path"`
+	ServiceName string `security:"service_name"` // of the brokers' principals; empty: kafka
+	Krb5Conf    string `security:"krb5_conf" kind:"path"`
+}
+
+// Values of SASL.Mechanism.
+const (
+	MechanismPlain    = "PLAIN"
+	MechanismScram256 = "SCRAM-SHA-256"
+	MechanismScram512 = "SCRAM-SHA-512"
+	MechanismOAuth    = "OAUTHBEARER"
+	MechanismAWS      = "AWS_MSK_IAM"
+	MechanismKerberos = "GSSAPI"
+)
+
+func mechanisms() []string {
+	return []string{MechanismPlain, MechanismScram256, MechanismScram512, MechanismOAuth, MechanismAWS, MechanismKerberos}
+}
+
+// passwordFields are the three ways to give a password, by the field of the first.
+func passwordFields(field string) []string { return []string{field, field + "File", field + "Env"} }
+
+// usedBy are the fields of SASL that have an effect with a mechanism, beside Mechanism itself.
+func usedBy(mechanism string) []string {
+	password := passwordFields("Password")
+	switch mechanism {
+	case MechanismOAuth:
+		return slices.Concat([]string{"User"}, password, passwordFields("TokenCAPassword"), []string{"TokenURL", "TokenCAFile", "TokenEncoded", "Scope", "Extensions"})
+	case MechanismAWS:
+		return []string{"AWSProfile"}
+	case MechanismKerberos:
+		return []string{"User", "Keytab", "ServiceName", "Krb5Conf"}
+	}
+	return slices.Concat([]string{"User"}, password)
+}
+
+// origins are the places in the configuration file of a cluster's security settings, for what is found out only when
+// their files are read.
+type origins struct {
+	file   string
+	fields map[string]at // by field of TLS or SASL
+}
+
+// problem is what is wrong with what a field names. Without a known place it is about the whole file.
+func (o origins) problem(what, do string, fields ...string) Problem {
+	p := Problem{File: o.file, What: what, Do: do}
+	for _, f := range fields {
+		if here, ok := o.fields[f]; ok {
+			p.Line, p.Key = here.line, here.key
+			break
+		}
+	}
+	return p
+}

@@ -1,0 +1,282 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// secretPlace is where a secret is kept outside the file: in an environment variable, or alone in a file.
+type secretPlace struct{ env, file string }
+
+// YAML writes the configuration in the YAML form: the keys only that differ from their defaults, those that all flows share
+// under defaults. Relative file names are made absolute from base, a folder. No secret is written: where it comes from an
+// environment variable or a file of its own, that is named; otherwise the name of a variable or file stands in, with a
+// comment that says what belongs there.
+//
+// Parsing the text gives the same clusters and flows, but for those secrets.
+func (c *Config) YAML(base string) ([]byte, error) {
+	w := yamlWriter{Config: c, base: base}
+	root := mappingOf()
+	clusters := mappingOf()
+	for _, alias := range slices.Sorted(maps.Keys(c.Clusters)) {
+		put(clusters, alias, w.cluster(c.Clusters[alias]))
+	}
+	put(root, keyClusters, clusters)
+	flows := make([]*yaml.Node, len(c.Flows))
+	for i, f := range c.Flows {
+		flows[i] = w.flow(f)
+	}
+	if shared := sharedKeys(flows); len(shared.Content) > 0 {
+		put(root, keyDefaults, shared)
+	}
+	list := &yaml.Node{Kind: yaml.SequenceNode}
+	list.Content = append(list.Content, flows...)
+	put(root, keyFlows, list)
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(root); err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+type yamlWriter struct {
+	*Config
+
+	base string
+}
+
+func mappingOf() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode} }
+
+// put adds a key to a mapping.
+func put(m *yaml.Node, key string, value *yaml.Node) {
+	m.Content = append(m.Content, textNode(key), value)
+}
+
+func textNode(s string) *yaml.Node {
+	var n yaml.Node
+	n.SetString(s)
+	return &n
+}
+
+// valueNode is a setting's value as the reader of YAML takes it.
+func valueNode(s setting) *yaml.Node {
+	switch value := s.value.Interface().(type) {
+	case []string:
+		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, e := range value {
+			list.Content = append(list.Content, textNode(e))
+		}
+		return list
+	case time.Duration:
+		return textNode(shortDuration(value))
+	case int64:
+		if value%(1<<20) == 0 {
+			return textNode(fmt.Sprintf("%dMiB", value>>20))
+		}
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(value)}
+	case string:
+		return textNode(value)
+	default:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(value)}
+	}
+}
+
+// shortDuration is a duration without units that are zero: 10m, not 10m0s.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+// inOrder are the settings of a struct in the order of its fields, with their keys.
+func inOrder(tag string, target any) (keys []string, all map[string]setting) {
+	all = settings(tag, target)
+	for f := range reflect.TypeOf(target).Elem().Fields() {
+		if key := f.Tag.Get(tag); key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys, all
+}
+
+// flow is one element of the list of flows.
+func (w yamlWriter) flow(f Flow) *yaml.Node {
+	out := mappingOf()
+	base := DefaultFlow(f.Source, f.Target)
+	// What follows from other values is no setting of its own.
+	base.PositionsInterval = min(base.PositionsInterval, f.EmitCheckpointsInterval, f.SyncGroupOffsetsInterval)
+	r := f.ReplicationFactor
+	one := [3]int16{f.OffsetSyncsReplicationFactor, f.CheckpointsReplicationFactor, f.HeartbeatsReplicationFactor} == [3]int16{r, r, r}
+	if one || r != base.ReplicationFactor {
+		// replication_factor stands for all four where it is written.
+		base.ReplicationFactor = 0
+		base.OffsetSyncsReplicationFactor, base.CheckpointsReplicationFactor, base.HeartbeatsReplicationFactor = r, r, r
+	}
+	keys, have := inOrder("yaml", &f)
+	_, defaults := inOrder("yaml", &base)
+	for _, key := range keys {
+		named := key == "from" || key == "to"
+		if named || !reflect.DeepEqual(have[key].value.Interface(), defaults[key].value.Interface()) {
+			put(out, key, valueNode(have[key]))
+		}
+	}
+	return out
+}
+
+// sharedKeys takes the keys out of all flows that have the same value in each of them, and returns them. With one flow
+// there is nothing to share.
+func sharedKeys(flows []*yaml.Node) *yaml.Node {
+	shared := mappingOf()
+	if len(flows) < 2 {
+		return shared
+	}
+	for i := 0; i < len(flows[0].Content); {
+		key, value := flows[0].Content[i].Value, flows[0].Content[i+1]
+		everywhere := key != "from" && key != "to" && key != "enabled"
+		for _, f := range flows[1:] {
+			other := child(f, key)
+			everywhere = everywhere && other != nil && reflect.DeepEqual(value, other)
+		}
+		if !everywhere {
+			i += 2
+			continue
+		}
+		put(shared, key, value)
+		for _, f := range flows {
+			drop(f, key)
+		}
+	}
+	return shared
+}
+
+func child(m *yaml.Node, key string) *yaml.Node {
+	for i := 0; i < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			return m.Content[i+1]
+		}
+	}
+	return nil
+}
+
+func drop(m *yaml.Node, key string) {
+	for i := 0; i < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			m.Content = slices.Delete(m.Content, i, i+2)
+			return
+		}
+	}
+}
+
+// cluster is the value of one alias.
+func (w yamlWriter) cluster(c Cluster) *yaml.Node {
+	out := mappingOf()
+	base := defaultCluster(c.Alias)
+	keys, have := inOrder("yaml", &c)
+	_, defaults := inOrder("yaml", &base)
+	for _, key := range keys {
+		if !reflect.DeepEqual(have[key].value.Interface(), defaults[key].value.Interface()) {
+			put(out, key, valueNode(have[key]))
+		}
+	}
+	if c.SecurityProtocol == ProtocolPlaintext {
+		return out
+	}
+	security := mappingOf()
+	put(security, "protocol", textNode(c.SecurityProtocol))
+	if c.usesTLS() {
+		w.inline(security, c)
+		w.fields(security, c.Alias, &c.TLS, &TLS{VerifyHostname: true})
+	}
+	if c.usesSASL() {
+		w.fields(security, c.Alias, &c.SASL, &SASL{})
+	}
+	put(out, keySecurity, security)
+	return out
+}
+
+// fields writes the settings of TLS or SASL that are not at their defaults.
+func (w yamlWriter) fields(out *yaml.Node, alias string, target, base any) {
+	keys, have := inOrder("security", target)
+	_, defaults := inOrder("security", base)
+	for _, key := range keys {
+		s := have[key]
+		if reflect.DeepEqual(s.value.Interface(), defaults[key].value.Interface()) {
+			continue
+		}
+		if _, secret := reflect.TypeAssert[Secret](s.value); secret {
+			w.secret(out, alias, key, s.field)
+			continue
+		}
+		value := valueNode(s)
+		if s.kind == "path" {
+			value = textNode(w.absolute(s.value.String()))
+		}
+		put(out, key, value)
+	}
+}
+
+// secret writes where a secret is, or a variable to put it into.
+func (w yamlWriter) secret(out *yaml.Node, alias, key, field string) {
+	place := w.secrets[alias][field]
+	switch {
+	case place.file != "":
+		put(out, key+"_file", textNode(w.absolute(place.file)))
+		return
+	case place.env != "":
+		put(out, key+"_env", textNode(place.env))
+		return
+	}
+	variable := textNode(variableName(alias + "_" + key))
+	variable.LineComment = "set this variable to the value that is in " + filepath.Base(w.File)
+	put(out, key+"_env", variable)
+}
+
+// variableName makes an environment variable's name of an alias and a key.
+func variableName(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' {
+			return r - 'a' + 'A'
+		}
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, text)
+}
+
+// inline names files for PEM text that a properties file holds itself; YAML has no place for it.
+func (w yamlWriter) inline(out *yaml.Node, c Cluster) {
+	for _, part := range []struct {
+		key, text, file string
+	}{
+		{"ca", c.TLS.CA, c.TLS.CAFile}, {"cert", c.TLS.Cert, c.TLS.CertFile}, {"key", c.TLS.Key.Reveal(), c.TLS.KeyFile},
+	} {
+		if part.text == "" || part.file != "" {
+			continue
+		}
+		name := textNode(filepath.Join(w.base, c.Alias+"-"+part.key+".pem"))
+		name.LineComment = "write the PEM text that is in " + filepath.Base(w.File) + " into this file"
+		put(out, part.key, name)
+	}
+}
+
+func (w yamlWriter) absolute(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(w.base, path)
+}

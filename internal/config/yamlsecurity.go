@@ -1,0 +1,157 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// securityWalk is one security mapping: the cluster that it fills, where its fields are set, and where it stands itself.
+type securityWalk struct {
+	*yamlFile
+	c     *Cluster
+	where map[string]at
+	self  at
+}
+
+// security reads a cluster's security mapping and checks that its keys go together.
+func (y *yamlFile) security(n *yaml.Node, path string, c *Cluster) {
+	c.SecurityProtocol = ""
+	where, _ := y.into(n, path, "security", nil, c, &c.TLS, &c.SASL)
+	c.from = origins{file: y.file, fields: where}
+	w := securityWalk{yamlFile: y, c: c, where: where, self: at{n.Line, path}}
+	if c.SecurityProtocol == "" {
+		// A wrong one is reported already, and what else it needs cannot be said.
+		if _, wrong := where["SecurityProtocol"]; !wrong {
+			y.problem(w.self, "has no protocol", "add protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
+		}
+		return
+	}
+	if here, ok := w.first(fieldsOf(&c.TLS)...); ok && !c.usesTLS() {
+		y.problem(here, fmt.Sprintf("has no effect with protocol %s", c.SecurityProtocol), "use SSL or SASL_SSL, or remove it")
+	}
+	if here, ok := w.first(fieldsOf(&c.SASL)...); ok && !c.usesSASL() {
+		y.problem(here, fmt.Sprintf("has no effect with protocol %s", c.SecurityProtocol), "use SASL_SSL or SASL_PLAINTEXT, or remove it")
+	}
+	w.certificate()
+	if c.usesSASL() {
+		w.credentials()
+	}
+}
+
+// fieldsOf are the names of a struct's fields that a key of the security mapping sets.
+func fieldsOf(target any) []string {
+	var out []string
+	for _, s := range settings("security", target) {
+		out = append(out, s.field)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// first is the place in the file of the first of the fields that is set.
+func (w securityWalk) first(fields ...string) (at, bool) {
+	var given []at
+	for _, f := range fields {
+		if here, ok := w.where[f]; ok {
+			given = append(given, here)
+		}
+	}
+	if len(given) == 0 {
+		return at{}, false
+	}
+	return slices.MinFunc(given, func(a, b at) int { return a.line - b.line }), true
+}
+
+// once reports a secret that is given in more than one way.
+func (w securityWalk) once(field string) (given bool) {
+	var places []at
+	for _, f := range passwordFields(field) {
+		if here, ok := w.where[f]; ok {
+			places = append(places, here)
+		}
+	}
+	if len(places) > 1 {
+		key := settingKey(field, w.c)
+		w.problem(places[1], "the password is given twice, see "+places[0].key, fmt.Sprintf("keep one of %s, %s_file and %s_env", key, key, key))
+	}
+	return len(places) > 0
+}
+
+// settingKey is the key of the security mapping that sets a field.
+func settingKey(field string, c *Cluster) string {
+	for key, s := range settings("security", &c.TLS, &c.SASL) {
+		if s.field == field {
+			return key
+		}
+	}
+	return field
+}
+
+// certificate checks that a client certificate is a store or a pair, and that passwords have something to open.
+func (w securityWalk) certificate() {
+	cert, hasCert := w.where["CertFile"]
+	key, hasKey := w.where["KeyFile"]
+	store, hasStore := w.where["KeystoreFile"]
+	switch {
+	case hasStore && (hasCert || hasKey):
+		w.problem(store, "the client certificate is given twice", "keep keystore, or cert and key")
+	case hasCert && !hasKey:
+		w.problem(cert, "there is a client certificate and no key", "add key: the PEM file of its private key")
+	case hasKey && !hasCert:
+		w.problem(key, "there is a private key and no certificate", "add cert: the PEM file of its certificate chain")
+	}
+	opened := map[string][]string{"CAPassword": {"CAFile"}, "KeystorePassword": {"KeystoreFile"}, "KeyPassword": {"KeystoreFile", "KeyFile"}, "TokenCAPassword": {"TokenCAFile"}}
+	for _, field := range slices.Sorted(maps.Keys(opened)) {
+		opens := opened[field]
+		if !w.once(field) {
+			continue
+		}
+		if _, ok := w.first(opens...); !ok {
+			here, _ := w.first(passwordFields(field)...)
+			w.problem(here, "there is nothing that the password opens", "add "+settingKey(opens[0], w.c)+", or remove it")
+		}
+	}
+}
+
+// credentials checks that a mechanism and what it needs are there, and nothing that it does not use.
+func (w securityWalk) credentials() {
+	if _, ok := w.where["Mechanism"]; !ok {
+		w.problem(w.self, "has no mechanism", "add mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+	}
+	mechanism := w.c.SASL.Mechanism
+	used := append(usedBy(mechanism), "Mechanism")
+	for _, field := range fieldsOf(&w.c.SASL) {
+		if here, ok := w.where[field]; ok && mechanism != "" && !slices.Contains(used, field) {
+			w.problem(here, fmt.Sprintf("has no effect with mechanism %s", mechanism), "remove it")
+		}
+	}
+	password := w.once("Password")
+	need := map[string]string{"User": "add username"}
+	switch mechanism {
+	case MechanismOAuth:
+		need = map[string]string{"TokenURL": "add token_url: the address of the token endpoint"}
+		if _, ok := w.where["TokenURL"]; ok && !fileURL(w.c.SASL.TokenURL) {
+			need["User"] = "add username: the client id"
+		}
+		if here, ok := w.where["TokenURL"]; ok {
+			if f := tokenURL(w.c.SASL.TokenURL); f != nil {
+				w.problem(here, f.what, f.do)
+			}
+		}
+	case MechanismAWS:
+		need = nil
+	case MechanismKerberos:
+		need = map[string]string{"User": "add username: the principal, such as mirror@EXAMPLE.COM", "Keytab": "add keytab: the file with the principal's keys"}
+	}
+	for _, field := range slices.Sorted(maps.Keys(need)) {
+		if _, ok := w.where[field]; !ok {
+			w.problem(w.self, "has no "+settingKey(field, w.c), need[field])
+		}
+	}
+	if slices.Contains(used, "Password") && !password && (mechanism != MechanismOAuth || !fileURL(w.c.SASL.TokenURL)) {
+		w.problem(w.self, "has no password", "add password, password_file or password_env")
+	}
+}
