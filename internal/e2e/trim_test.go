@@ -17,14 +17,14 @@ import (
 // order; what was deleted before it was read is missing, that is all.
 func TestTrimUnderLoad(t *testing.T) {
 	const parts, last = 12, int64(1) << 40
-	f := newFlow(t, "trim", `tr-.*`, `none`, "")
-	f.topic("tr-a", parts, nil)
+	f := newFlow(t, "trim", `trim-.*`, `none`, "")
+	f.topic("trim-a", parts, nil)
 	conn := suite.source.ClientOpts()
 	ctx, cancel := context.WithCancel(t.Context())
 	var g errgroup.Group
 	g.Go(func() error {
 		for i := int64(0); ctx.Err() == nil; i++ {
-			l := testcluster.Load{Topic: "tr-a", Partitions: parts, First: i * 12000, Count: 12000, BatchBytes: 8000}
+			l := testcluster.Load{Topic: "trim-a", Partitions: parts, First: i * 12000, Count: 12000, BatchBytes: 8000}
 			if err := testcluster.Produce(context.WithoutCancel(ctx), conn, l); err != nil {
 				return err
 			}
@@ -32,15 +32,15 @@ func TestTrimUnderLoad(t *testing.T) {
 		return nil
 	})
 	w := f.process()
-	f.remoteGrows("tr-a", 500)
+	f.remoteGrows("trim-a", 500)
 	cl := suite.source.Client(t)
 	for range 25 {
-		ends, err := testcluster.Ends(t.Context(), cl, "tr-a", testcluster.ReadUncommitted)
+		ends, err := testcluster.Ends(t.Context(), cl, "trim-a", testcluster.ReadUncommitted)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for p, end := range ends {
-			if err := testcluster.Trim(t.Context(), conn, "tr-a", p, end); err != nil {
+			if err := testcluster.Trim(t.Context(), conn, "trim-a", p, end); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -50,12 +50,12 @@ func TestTrimUnderLoad(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	f.produce(testcluster.Load{Topic: "tr-a", Partitions: parts, First: last, Count: parts})
+	f.produce(testcluster.Load{Topic: "trim-a", Partitions: parts, First: last, Count: parts})
 	var recs []testcluster.Rec
 	tcl := suite.target.Client(t)
 	f.until(30*time.Second, "the last record of every partition", func(ctx context.Context) (bool, string) {
 		var err error
-		if recs, err = testcluster.Read(ctx, tcl, f.remote("tr-a"), testcluster.ReadCommitted); err != nil {
+		if recs, err = testcluster.Read(ctx, tcl, f.remote("trim-a"), testcluster.ReadCommitted); err != nil {
 			return false, err.Error()
 		}
 		there := map[int32]bool{}
