@@ -34,6 +34,13 @@ func (m *members) holds(n int32) bool {
 	return m.lanes[n] != nil
 }
 
+// idle says that no lane is assigned to this process.
+func (m *members) idle() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.lanes) == 0
+}
+
 // announceConfigs says what becomes of the settings of topics.
 func (f *flow) announceConfigs() {
 	if every := f.settingsEvery(); every > 0 {
@@ -72,12 +79,13 @@ func (f *flow) followACLs(ctx context.Context) error {
 		return err
 	}
 	s := topics.NewACLs(f.source, f.target, rules, f.log)
-	for {
-		if f.members.holds(0) { // one worker does it: both sides are read whole
-			s.Round(ctx)
+	// A worker copies the rules of topics whose lanes it has (rules.Owns), so the first round waits for lanes.
+	for wait := time.Second; sleep(ctx, wait); {
+		if f.members.idle() {
+			continue
 		}
-		if !sleep(ctx, min(f.cfg.SyncTopicACLsInterval, time.Minute)) {
-			return nil
-		}
+		s.Round(ctx)
+		wait = min(f.cfg.SyncTopicACLsInterval, time.Minute)
 	}
+	return nil
 }

@@ -32,12 +32,10 @@ func (f *flow) guard(ctx context.Context) error {
 				continue // nothing is known now
 			case t.Err != nil:
 				missed[t.Name]++
-			case !known:
-				first[t.Name] = t.ID
-			case was != t.ID:
+			case known && was != t.ID:
 				return f.vanished(t.Name, "deleted and created again")
 			default:
-				missed[t.Name] = 0
+				first[t.Name], missed[t.Name] = t.ID, 0
 			}
 			if missed[t.Name] >= goneAfter {
 				return f.vanished(t.Name, "deleted")

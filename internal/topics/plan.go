@@ -39,8 +39,8 @@ type Rules struct {
 	// FollowConfigs is the longest time until a change of a source topic's settings is made on its remote topic. 0: remote
 	// topics are created with the settings and then left alone.
 	FollowConfigs time.Duration
-	// Owns says whether this worker changes the settings of a source topic's copy; nil: of all. Two that do are harmless, as
-	// only differences are written, but each would log them.
+	// Owns says whether this worker changes settings and access rules of a source topic's copy; nil: of all. Two that do are
+	// harmless, as only differences are written, but each would log them.
 	Owns func(topic string) bool
 }
 
