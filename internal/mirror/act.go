@@ -165,8 +165,10 @@ func (l *Lane) readOn(p *part) {
 	l.advance(p)
 }
 
-// silence is how long a partition may bring nothing although the source is known to hold more, ms.
-const silence = 5000
+// silence is how long a partition may bring nothing although the source is known to hold more, ms. A source that is away
+// is heard of every ten seconds, and a target that keeps the flow's memory used up stops its partitions after half a minute:
+// neither is silence.
+const silence = 60_000
 
 // listen starts reading again where a partition has nothing to do and hears nothing, although the source is known to hold
 // more than it was given. That should not happen; a partition that stands still without a word must not be the result if

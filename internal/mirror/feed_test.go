@@ -107,3 +107,15 @@ func TestSourceThatIsAwayIsOneLine(t *testing.T) {
 		t.Errorf("%d lines about its return, want one", n)
 	}
 }
+
+// A source that is away with a backlog is trouble that the fetcher reports after 5 s and every 10 s. Starting reading again
+// in between would be a warning for each partition, and would put off the report for ever.
+func TestReadingIsLeftAloneWhileTheSourceIsAway(t *testing.T) {
+	f, l, p := livePart(t)
+	p.feed.start(f, 50, -1) // elsewhere, to see whether it starts again
+	p.sourceLSO, p.heardAt = 80, now()-11_000
+	l.tick()
+	if asked, _, _ := p.feed.state(); asked != 50 {
+		t.Errorf("reading started again, at %d", asked)
+	}
+}
