@@ -1,9 +1,6 @@
 package offsetmap
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // doubt is a stretch [from, to) of target offsets whose records are ours or
 // may be, at unknown source offsets; at most records of them are copies.
@@ -43,17 +40,6 @@ func sumDoubts(doubts []doubt) (sum int64) {
 		sum += d.records
 	}
 	return sum
-}
-
-// doubtAbove returns the index of the first doubt that ends above t.
-func (m *Map) doubtAbove(t TargetOffset) int {
-	i, _ := slices.BinarySearchFunc(m.doubts, t, func(d doubt, t TargetOffset) int {
-		if d.to > t {
-			return 1
-		}
-		return -1
-	})
-	return i
 }
 
 // afterDoubt is the kind of an inverse answer for t in the hole that begins at

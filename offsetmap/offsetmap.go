@@ -3,7 +3,7 @@ package offsetmap
 import (
 	"errors"
 	"iter"
-	"slices"
+	"sort"
 )
 
 // SourceOffset is an offset in the source partition.
@@ -199,26 +199,22 @@ func (m *Map) Runs() iter.Seq[Run] {
 	}
 }
 
-// lostAbove returns the index of the first lost stretch that ends above c.
-func (m *Map) lostAbove(c SourceOffset) int {
-	i, _ := slices.BinarySearchFunc(m.lost, c, func(l lostSpan, c SourceOffset) int {
-		if l.to > c {
-			return 1
-		}
-		return -1
-	})
-	return i
+// firstAbove returns the index of the first stretch that ends above at. The
+// stretches are in order and do not overlap.
+func firstAbove[S any, O SourceOffset | TargetOffset](stretches []S, at O, end func(S) O) int {
+	return sort.Search(len(stretches), func(i int) bool { return end(stretches[i]) > at })
 }
 
-// markerAbove returns the index of the first marker stretch that ends above t.
+func (m *Map) lostAbove(c SourceOffset) int {
+	return firstAbove(m.lost, c, func(l lostSpan) SourceOffset { return l.to })
+}
+
 func (m *Map) markerAbove(t TargetOffset) int {
-	i, _ := slices.BinarySearchFunc(m.markers, t, func(s span, t TargetOffset) int {
-		if s.to > t {
-			return 1
-		}
-		return -1
-	})
-	return i
+	return firstAbove(m.markers, t, func(s span) TargetOffset { return s.to })
+}
+
+func (m *Map) doubtAbove(t TargetOffset) int {
+	return firstAbove(m.doubts, t, func(d doubt) TargetOffset { return d.to })
 }
 
 // overMarkers moves t over the marker stretch that starts at or holds it.
