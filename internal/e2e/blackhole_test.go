@@ -167,11 +167,7 @@ func TestWalledWorker(t *testing.T) {
 		w.cut()
 		f.remoteGrows("wa-plain", 300)
 		w.up()
-		f.remoteGrows("wa-old", 0)
-		select {
-		case <-time.After(3 * time.Second):
-		case <-t.Context().Done():
-		}
+		pauseFor(t, 3*time.Second)
 		w.down()
 		f.remoteGrows("wa-plain", 300)
 	}

@@ -169,48 +169,67 @@ func coordinator(ctx context.Context, r *testcluster.Real, cl *kadm.Client, grou
 	return 0, fmt.Errorf("unknown node %d", c.NodeID)
 }
 
-// TestLeadersMove mirrors into a cluster of three brokers while every leader and coordinator moves again and again, the
-// lane group's and a lane's coordinator are killed and start again, and the mirror itself is killed.
+// shaken mirrors topics that begin with prefix under load while every leader and coordinator of a cluster moves again and
+// again, some of its brokers are killed, one after the other, and start again, and the mirror itself is killed. Nothing may
+// be lost or twice, and every group must be exact.
+func (f *flow) shaken(r *testcluster.Real, prefix string, victims ...func() (broker int, err error)) {
+	f.tb.Helper()
+	plain, all := prefix+"plain", []string{prefix + "plain", prefix + "tx", prefix + "old"}
+	f.createLoadTopics(prefix)
+	stop := f.load(prefix)
+	w := f.process()
+	f.remoteGrows(plain, 500)
+	f.anywhere(1, 10, all...)
+	for range 2 {
+		f.moveLeaders(r)
+		f.remoteGrows(plain, 500)
+	}
+	for _, victim := range victims {
+		i, err := victim()
+		if err != nil {
+			f.tb.Fatal(err)
+		}
+		if err := r.Kill(i); err != nil {
+			f.tb.Fatal(err)
+		}
+		f.remoteGrows(plain, 500)
+		if err := r.Restart(f.tb.Context(), i); err != nil {
+			f.tb.Fatal(err)
+		}
+	}
+	f.moveLeaders(r)
+	f.remoteGrows(plain, 500)
+	_ = w.end(syscall.SIGKILL, 10*time.Second)
+	f.moveLeaders(r)
+	w = f.process("--instance-id", "one")
+	f.moveLeaders(r)
+	f.remoteGrows(plain, 500)
+	stop()
+	at := f.anywhere(2, 10, all...)
+	f.faultless(all...)
+	f.exact(at, testcluster.ReadCommitted)
+	f.healthy(60 * time.Second)
+	if err := w.end(syscall.SIGTERM, 30*time.Second); err != nil {
+		f.tb.Errorf("SIGTERM: %v", err)
+	}
+}
+
+// TestLeadersMove shakes a target of three brokers. The brokers that coordinate the lane group and a lane are killed.
 func TestLeadersMove(t *testing.T) {
 	target := three(t)
 	between(t, suite.source, target)
 	f := newFlow(t, "lead", `le-.*`, `leadg.*`, "")
 	f.replicated()
-	f.createLoadTopics("le-")
-	stop := f.load("le-")
-	w := f.process()
-	f.remoteGrows("le-plain", 500)
-	f.anywhere(1, 10, "le-plain", "le-tx", "le-old")
-	for range 2 {
-		f.moveLeaders(target)
-		f.remoteGrows("le-plain", 500)
-	}
-	for _, of := range [][2]string{{"tidemark.lead->T", ""}, {"", "tidemark.lead->T.lane.0"}} {
-		i, err := coordinator(t.Context(), target, f.dst, of[0], of[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := target.Kill(i); err != nil {
-			t.Fatal(err)
-		}
-		f.remoteGrows("le-plain", 500)
-		if err := target.Restart(t.Context(), i); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f.moveLeaders(target)
-	_ = w.end(syscall.SIGKILL, 10*time.Second)
-	w = f.process("--instance-id", "one")
-	f.moveLeaders(target)
-	f.remoteGrows("le-plain", 500)
-	stop()
-	at := f.anywhere(2, 10, "le-plain", "le-tx", "le-old")
-	f.faultless("le-plain", "le-tx", "le-old")
-	f.exact(at, testcluster.ReadCommitted)
-	f.healthy(60 * time.Second)
-	if err := w.end(syscall.SIGTERM, 30*time.Second); err != nil {
-		t.Errorf("SIGTERM: %v", err)
-	}
+	f.shaken(target, "le-",
+		func() (int, error) { return coordinator(t.Context(), target, f.dst, "tidemark.lead->T", "") },
+		func() (int, error) { return coordinator(t.Context(), target, f.dst, "", "tidemark.lead->T.lane.0") })
+}
+
+// TestSourceLeadersMove shakes a source of three brokers.
+func TestSourceLeadersMove(t *testing.T) {
+	source := three(t)
+	between(t, source, suite.target)
+	newFlow(t, "slead", `sl-.*`, `sleadg.*`, "").shaken(source, "sl-", func() (int, error) { return 0, nil })
 }
 
 // TestOwnTopicsOnThreeBrokers: a topic that was just created is described by whichever broker is asked, and its settings
