@@ -23,7 +23,10 @@ func saslKeys() []string {
 func (m *mm2File) sasl(c *Cluster, get lookup) {
 	const choose = "write one of "
 	e, mechanism, ok := get("sasl.mechanism")
-	if !ok {
+	switch {
+	case !ok && e.line > 0:
+		return // it refers to what cannot be looked up, which has been told
+	case !ok:
 		mechanism = MechanismKerberos
 	}
 	if !slices.Contains(mechanisms(), mechanism) {
@@ -50,6 +53,8 @@ func (m *mm2File) sasl(c *Cluster, get lookup) {
 		for _, field := range []string{"User", "Password", "TokenCAFile", "Keytab"} {
 			c.from.fields[field] = here
 		}
+	case e.line > 0:
+		return // as above
 	case mechanism == MechanismOAuth || mechanism == MechanismAWS: // all that they need can stand elsewhere
 		here = m.protocolAt(c.Alias)
 	default:

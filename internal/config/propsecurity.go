@@ -37,7 +37,7 @@ func (m *mm2File) cluster(alias string) Cluster {
 	if e, value, ok := get(propBootstrap); ok {
 		s := setting{value: reflect.ValueOf(&c).Elem().FieldByName("Bootstrap"), kind: "addresses"}
 		m.faults(e.at(), s.setList(splitList(value)))
-	} else {
+	} else if e.line == 0 { // where it is there, what it refers to is the problem, and has been told
 		m.problem(m.top[propClusters].at(), fmt.Sprintf("cluster %s has no address", alias),
 			"add "+alias+"."+propBootstrap+" = host:9092")
 	}
