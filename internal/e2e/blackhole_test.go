@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -172,13 +171,5 @@ func TestWalledWorker(t *testing.T) {
 		f.remoteGrows("wa-plain", 300)
 	}
 	stop()
-	at := f.anywhere(1, 10, "wa-plain", "wa-tx", "wa-old")
-	f.faultless("wa-plain", "wa-tx", "wa-old")
-	f.exact(at, testcluster.ReadCommitted)
-	f.healthy(60 * time.Second)
-	for _, p := range []*worker{one, two} {
-		if err := p.end(syscall.SIGTERM, 30*time.Second); err != nil {
-			t.Errorf("SIGTERM: %v", err)
-		}
-	}
+	f.wellAtLast("wa-", one, two)
 }

@@ -6,8 +6,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"tidemark/internal/testcluster"
 )
 
 // says waits until a worker's log has a text.
@@ -48,13 +46,5 @@ func TestFrozenWorker(t *testing.T) {
 		f.remoteGrows("fr-plain", 500)
 	}
 	stop()
-	at := f.anywhere(1, 10, "fr-plain", "fr-tx", "fr-old")
-	f.faultless("fr-plain", "fr-tx", "fr-old")
-	f.exact(at, testcluster.ReadCommitted)
-	f.healthy(60 * time.Second)
-	for _, w := range []*worker{one, two} {
-		if err := w.end(syscall.SIGTERM, 30*time.Second); err != nil {
-			t.Errorf("SIGTERM: %v", err)
-		}
-	}
+	f.wellAtLast("fr-", one, two)
 }

@@ -53,11 +53,5 @@ func TestTransactionVersion0(t *testing.T) {
 	}
 	stop()
 	w = f.process("--instance-id", "one")
-	at := f.anywhere(2, 10, "tv-plain", "tv-tx", "tv-old")
-	f.faultless("tv-plain", "tv-tx", "tv-old")
-	f.exact(at, testcluster.ReadCommitted)
-	f.healthy(60 * time.Second)
-	if err := w.end(syscall.SIGTERM, 30*time.Second); err != nil {
-		t.Errorf("SIGTERM: %v", err)
-	}
+	f.wellAtLast("tv-", w)
 }
