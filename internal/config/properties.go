@@ -105,8 +105,9 @@ func (m *mm2File) place(e entry) {
 		m.placeFlow(e, source, rest)
 		return
 	}
-	if strings.HasPrefix(e.value, "->") {
+	if strings.HasPrefix(e.value, "->") && (slices.Contains(m.aliases, e.key) || !strings.Contains(e.key, ".")) {
 		// In Java's syntax the first blank ends a key: "A -> B.enabled = true" is key "A", value "-> B.enabled = true".
+		// A key with a dot is a setting (A.client.id), whose value may begin with any characters.
 		m.problem(e.at(), "a blank ends the key, so this is no flow", "write "+e.key+"->B.key = value without blanks around ->")
 		return
 	}

@@ -44,6 +44,18 @@ func TestKeysOfTheKindOfFile(t *testing.T) {
 	}
 }
 
+// TestArrowInAValue: only a word without a dot, or an alias, in front of "->" is a flow written with blanks.
+func TestArrowInAValue(t *testing.T) {
+	text := "clusters = A, B\nbootstrap.servers = x:1\nA->B.enabled = true\nA.client.id = ->!\n"
+	c, err := config.Parse("x.properties", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Clusters["A"].ClientID; got != "->!" {
+		t.Fatalf("client id %q", got)
+	}
+}
+
 // TestSecretsAreReadWhole checks that passwords with every character that a syntax could eat arrive as they are.
 func TestSecretsAreReadWhole(t *testing.T) {
 	for _, tc := range []struct{ file, alias, want string }{
