@@ -24,7 +24,7 @@ import (
 
 // threeOptions describe a cluster in which one of three brokers may be away.
 func threeOptions() testcluster.RealOptions {
-	return testcluster.RealOptions{Name: "three", Brokers: 3, HeapMB: 384, Props: map[string]string{"min.insync.replicas": "2"}}
+	return testcluster.RealOptions{Name: "three", Brokers: 3, HeapMB: 384, Props: map[string]string{"min.insync.replicas": "2", "producer.id.expiration.ms": "86400001"}}
 }
 
 // three gives the cluster of three brokers.
