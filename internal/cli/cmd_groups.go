@@ -25,6 +25,9 @@ The target is read (the verdicts topic), so it does not matter whether a run is 
 groups have committed now, and which groups are left out by which rule; where it does not answer, lags come from the
 ledger, with their age.
 
+Where no run has been and a MirrorMaker 2 has, the positions are those of its checkpoints, and the verdicts say so: they are
+not exact, but never past an unread record, and say how many records would be read again at most.
+
 With --check exit code 0 means that the groups, stopped on the source, can be started on the target and go on exactly
 where they left off. It is 3
   - if a position is not exact, or the group has committed on the source since its verdict was made;
@@ -71,6 +74,10 @@ func runGroups(e *env, file string, names []string, o readOptions) error {
 // unknown is the error about named groups that there is nothing to say about.
 func unknown(cfg *config.Config, s status.Groups, names []string) error {
 	var out []string
+	has := "the verdicts topic"
+	if s.Basis == status.BasisCheckpoints {
+		has = "MirrorMaker 2's checkpoints topic"
+	}
 	for _, name := range names {
 		i := slices.IndexFunc(s.Groups, func(g status.Group) bool { return g.Group == name })
 		left := slices.ContainsFunc(s.Excluded, func(x status.Excluded) bool { return x.Group == name })
@@ -82,11 +89,11 @@ func unknown(cfg *config.Config, s status.Groups, names []string) error {
 			_, err := config.ParseFlow(name)
 			out = append(out, fmt.Sprintf("there is no group %q; if it was to be a flow: %v", name, err))
 		case !s.Source.Reached:
-			out = append(out, fmt.Sprintf("the verdicts topic has no position of group %q, and the source cannot be asked why", name))
+			out = append(out, fmt.Sprintf("%s has no position of group %q, and the source cannot be asked why", has, name))
 		case i >= 0 && s.Groups[i].SourceState != "":
 			out = append(out, fmt.Sprintf("group %q is on the source and has committed nothing there", name))
 		default:
-			out = append(out, fmt.Sprintf("neither the verdicts topic nor the source knows group %q", name))
+			out = append(out, fmt.Sprintf("neither %s nor the source knows group %q", has, name))
 		}
 	}
 	if len(out) == 0 {

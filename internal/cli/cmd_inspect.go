@@ -16,7 +16,9 @@ func newInspect(e *env) *cobra.Command {
 		Short: "Show the records of Tidemark's ledger and of MirrorMaker 2's topics",
 		Long: `Show what a topic holds: the newest record of each key, and records that cannot be used.
 
-checkpoints and heartbeats are on the target; offset-syncs are on the cluster that offset_syncs_location names.`,
+checkpoints and heartbeats are on the target; offset-syncs are on the cluster that offset_syncs_location names. Whether
+Tidemark or a MirrorMaker 2 wrote them makes no difference. Checkpoints and offset syncs in topics that were named with
+another separator are found too, and named.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("inspect: %q is none of %s", args[0], what)

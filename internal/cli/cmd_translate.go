@@ -26,7 +26,12 @@ does: target topic, partition, offset, metadata. Partitions without a place on t
 With --topic, --partition and --offset: ask the partition's offset map directly. Offsets are the next record to read.
 --reverse translates an offset of the target to the source.
 
-Only the target is read.` + exitCodesCheck,
+Only the target is read.
+
+Where no run has been and a MirrorMaker 2 has, GROUP is answered from its checkpoints and --offset from its offset syncs
+(exact where one is about that very offset, otherwise one past the nearest below, as MirrorMaker 2 does); the answer says so,
+and how many records would be read again at most. For that the source is asked too if the offset syncs are there; without
+it the bounds are wider. --reverse needs an offset map.` + exitCodesCheck,
 		Args: o.validate,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 2 {

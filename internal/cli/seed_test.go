@@ -52,12 +52,16 @@ func produceNumbers(ctx context.Context, conn []kgo.Opt, topic string, partition
 }
 
 func cmdSeed(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: seed")
+	if neg || len(args) > 1 || len(args) == 1 && args[0] != "mirrormaker" {
+		ts.Fatalf("usage: seed [mirrormaker]")
 	}
 	ctx, cancel := patience()
 	defer cancel()
 	source, target := pair(ts).Source.ClientOpts(), pair(ts).Target.ClientOpts()
+	if len(args) == 1 {
+		ts.Check(seedMirrorMaker(ctx, source, target))
+		return
+	}
 	ts.Check(errors.Join(seedTopics(ctx, source, target), seedGroups(ctx, source), seedMM2(ctx, source, target)))
 	ts.Check(seedLedger(ctx, target))
 	ts.Check(seedVerdicts(ctx, target))
@@ -204,15 +208,17 @@ func seedGroups(ctx context.Context, conn []kgo.Opt) error {
 	return nil
 }
 
-func seedMM2(ctx context.Context, source, target []kgo.Opt) error {
-	record := func(r mm2.Record) *kgo.Record {
-		key, kerr := r.AppendKey(nil)
-		value, verr := r.AppendValue(nil)
-		if err := errors.Join(kerr, verr); err != nil {
-			panic(err) // the records below are well-formed
-		}
-		return &kgo.Record{Key: key, Value: value}
+// record is one of MirrorMaker 2's. Those of the seeds are well-formed.
+func record(r mm2.Record) *kgo.Record {
+	key, kerr := r.AppendKey(nil)
+	value, verr := r.AppendValue(nil)
+	if err := errors.Join(kerr, verr); err != nil {
+		panic(err)
 	}
+	return &kgo.Record{Key: key, Value: value}
+}
+
+func seedMM2(ctx context.Context, source, target []kgo.Opt) error {
 	bad := &kgo.Record{Key: []byte(strings.Repeat("x", 3)), Value: []byte("y")}
 	return errors.Join(
 		put(ctx, target, "A.checkpoints.internal",

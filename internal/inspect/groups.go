@@ -87,7 +87,8 @@ func (w *rows) take(partition int32, rec record, groups []string, bad map[string
 }
 
 // Groups gives every position of the named groups, or of all, with its verdict. A group that neither the verdicts nor
-// the source know has an entry without positions if it was named.
+// the source know has an entry without positions if it was named. Where no run has been the positions are those of
+// MirrorMaker 2's checkpoints.
 func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, error) {
 	ctx, cancel, err := r.begin(ctx)
 	if err != nil {
@@ -96,11 +97,15 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 	defer cancel()
 	out := status.Groups{Header: r.header(), Groups: []status.Group{}}
 	found, err := r.readRows(ctx, names)
+	if never := (*ErrNeverRun)(nil); errors.As(err, &never) {
+		return r.groupsMM2(ctx, out, names, never)
+	}
 	if err != nil {
 		return out, err
 	}
+	r.besides(ctx, &out.Header)
 	out.Trouble, out.Damage = found.trouble, found.damage
-	b := &gathered{reader: r, at: out.At, groups: map[string]map[kafka.TP]*status.Position{}}
+	b := &gathered{reader: r, at: out.At, missing: "no lane has written a verdict about this position; " + r.seen(), groups: map[string]map[kafka.TP]*status.Position{}}
 	for _, name := range names {
 		b.group(name)
 	}
@@ -126,18 +131,24 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 	if err := b.sourceEnds(ctx, &out.Header); err != nil {
 		return out, err
 	}
-	out.Groups = b.list(states, on, names)
-	if !r.flow.SyncGroupOffsets {
-		out.NotWritten = fmt.Sprintf("group sync is off in %s: positions are not written to %s (%s switches it on)", r.cfg.File, r.flow.Target, r.cfg.FlowKey("SyncGroupOffsets"))
-	}
+	out.Groups, out.NotWritten = b.list(states, on, names), r.notWritten()
 	return out, nil
+}
+
+// notWritten is that the file switches group sync off; empty where it is on.
+func (r *Reader) notWritten() string {
+	if r.flow.SyncGroupOffsets {
+		return ""
+	}
+	return fmt.Sprintf("group sync is off in %s: positions are not written to %s (%s switches it on)", r.cfg.File, r.flow.Target, r.cfg.FlowKey("SyncGroupOffsets"))
 }
 
 // gathered is the positions while they are put together.
 type gathered struct {
-	reader *Reader
-	at     time.Time
-	groups map[string]map[kafka.TP]*status.Position
+	reader  *Reader
+	at      time.Time
+	missing string // why a position that the source has can have no verdict
+	groups  map[string]map[kafka.TP]*status.Position
 }
 
 func (b *gathered) group(name string) map[kafka.TP]*status.Position {
@@ -234,7 +245,7 @@ func (b *gathered) now(group string, tp kafka.TP, c kafka.Committed) {
 	positions := b.group(group)
 	p := positions[tp]
 	if p == nil {
-		v := translate.Verdict{Kind: translate.Pending, Target: translate.NoPosition, Reason: "no lane has written a verdict about this position; " + b.reader.seen()}
+		v := translate.Verdict{Kind: translate.Pending, Target: translate.NoPosition, Reason: b.missing}
 		if choice := b.reader.topics.Select(tp.Topic); !choice.Mirrored {
 			v.Kind, v.Reason = translate.TopicFiltered, choice.Detail
 		}

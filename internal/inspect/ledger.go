@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"tidemark/internal/ledger"
 	"tidemark/internal/status"
@@ -165,6 +167,17 @@ func meaning(rec record) string {
 	case ledger.KindBlock:
 		if data, err := ledger.DecodeBlock(rec.value); err == nil {
 			return fmt.Sprintf("sealed runs, %d bytes", len(data))
+		}
+	case ledger.KindBegin:
+		if b, err := ledger.DecodeBegin(rec.value); err == nil {
+			if b.Offset == ledger.AtEnd {
+				return "mirrored from the end of the log on, when it is first looked at"
+			}
+			return fmt.Sprintf("mirrored from source offset %d on", b.Offset)
+		}
+	case ledger.KindConfigs:
+		if c, err := ledger.DecodeConfigs(rec.value); err == nil {
+			return "settings that follow the source: " + strings.Join(slices.Sorted(maps.Keys(c.Values)), ", ")
 		}
 	}
 	return "damaged"

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"tidemark/internal/config"
+	"tidemark/internal/kafka"
 	"tidemark/internal/status"
 	"tidemark/mm2"
 )
@@ -19,36 +19,41 @@ import (
 
 // Checkpoints are on the target.
 func (r *Reader) Checkpoints(ctx context.Context) (status.MM2Records, error) {
-	kept := map[string]status.Checkpoint{}
-	out, err := r.mm2(ctx, status.KindCheckpoints, r.policy.CheckpointsTopic(r.flow.Source), false, func(rec record) error {
-		delete(kept, string(rec.key))
-		c, err := mm2.ParseCheckpoint(rec.key, rec.value)
-		if err == nil {
-			kept[string(rec.key)] = status.Checkpoint{
-				Group: c.Group, Topic: c.Topic, Partition: c.Partition, Upstream: c.Upstream, Downstream: c.Downstream, Metadata: c.Metadata, Stored: stored(rec),
-			}
-		}
-		return err
-	})
-	out.Checkpoints = slices.SortedFunc(maps.Values(kept), func(a, b status.Checkpoint) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
-	})
+	kept := checkpoints{at: map[mm2.Checkpoint]status.Stored{}}
+	out, err := r.mm2(ctx, status.KindCheckpoints, kept.take)
+	for _, c := range kept.table.All() {
+		out.Checkpoints = append(out.Checkpoints, status.Checkpoint{
+			Group: c.Group, Topic: c.Topic, Partition: c.Partition, Upstream: c.Upstream, Downstream: c.Downstream, Metadata: c.Metadata, Stored: kept.at[c],
+		})
+	}
 	return out, err
+}
+
+// checkpoints are the newest of each key and where they are.
+type checkpoints struct {
+	table mm2.CheckpointTable
+	at    map[mm2.Checkpoint]status.Stored // the last time that this very checkpoint was written
+}
+
+func (k *checkpoints) take(rec record) error {
+	c, err := k.table.Apply(rec.key, rec.value)
+	if err == nil {
+		k.at[c] = stored(rec)
+	}
+	return err
 }
 
 // OffsetSyncs are where the flow's offset_syncs_location says; on the source the topic carries the target's alias.
 func (r *Reader) OffsetSyncs(ctx context.Context) (status.MM2Records, error) {
-	kept := map[string]status.OffsetSync{}
-	onSource := r.flow.OffsetSyncsLocation == config.LocationSource
-	topic := r.policy.OffsetSyncsTopic(r.flow.Source)
-	if onSource {
-		topic = r.policy.OffsetSyncsTopic(r.flow.Target)
-	}
-	out, err := r.mm2(ctx, status.KindOffsetSyncs, topic, onSource, func(rec record) error {
-		delete(kept, string(rec.key))
+	kept := map[kafka.TP]status.OffsetSync{}
+	out, err := r.mm2(ctx, status.KindOffsetSyncs, func(rec record) error {
 		s, err := mm2.ParseOffsetSync(rec.key, rec.value)
-		if err == nil {
-			kept[string(rec.key)] = status.OffsetSync{Topic: s.Topic, Partition: s.Partition, Upstream: s.Upstream, Downstream: s.Downstream, Stored: stored(rec)}
+		tp := kafka.TP{Topic: s.Topic, Partition: s.Partition}
+		switch {
+		case err == nil:
+			kept[tp] = status.OffsetSync{Topic: s.Topic, Partition: s.Partition, Upstream: s.Upstream, Downstream: s.Downstream, Stored: stored(rec)}
+		case errors.Is(err, mm2.ErrTombstone):
+			delete(kept, tp)
 		}
 		return err
 	})
@@ -61,7 +66,7 @@ func (r *Reader) OffsetSyncs(ctx context.Context) (status.MM2Records, error) {
 // Heartbeats are those that flows to the target write there.
 func (r *Reader) Heartbeats(ctx context.Context) (status.MM2Records, error) {
 	kept := map[string]status.Heartbeat{}
-	out, err := r.mm2(ctx, status.KindHeartbeats, mm2.HeartbeatsTopic, false, func(rec record) error {
+	out, err := r.mm2(ctx, status.KindHeartbeats, func(rec record) error {
 		delete(kept, string(rec.key))
 		h, err := mm2.ParseHeartbeat(rec.key, rec.value)
 		if err == nil {
@@ -79,36 +84,53 @@ func stored(rec record) status.Stored { return status.Stored{Offset: rec.offset,
 
 // mm2 reads a topic. take keeps a record or says why it cannot; its error is damage of that record, and ErrTombstone is
 // none.
-func (r *Reader) mm2(ctx context.Context, kind, topic string, onSource bool, take func(record) error) (status.MM2Records, error) {
-	out := status.MM2Records{Header: r.header(), Kind: kind, Topic: topic, Cluster: r.flow.Target}
-	s := r.target
-	if onSource {
+func (r *Reader) mm2(ctx context.Context, kind string, take func(record) error) (status.MM2Records, error) {
+	out := status.MM2Records{Header: r.header(), Kind: kind, Cluster: r.flow.Target}
+	topic := internalTopic{on: r.target, name: mm2.HeartbeatsTopic}
+	var cancel context.CancelFunc
+	var err error
+	if kind == status.KindOffsetSyncs && r.syncsOnSource() {
 		out.Cluster = r.flow.Source
-		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.opts.Timeout)
 		defer cancel()
 		if !r.openSource(ctx, &out.Header) {
-			return out, fmt.Errorf("%s are on the source (offset_syncs_location in %s), which cannot be asked: %s", kind, r.cfg.File, out.Source.Error)
+			return out, r.noSyncs(&out.Header)
 		}
-		s = r.source
 	} else {
-		var cancel context.CancelFunc
-		var err error
 		if ctx, cancel, err = r.begin(ctx); err != nil {
 			return out, err
 		}
 		defer cancel()
 	}
-	t, ok, err := s.topic(ctx, topic)
+	switch kind {
+	case status.KindCheckpoints:
+		topic = r.checkpointsTopic()
+	case status.KindOffsetSyncs:
+		topic = r.syncsTopic()
+	}
+	is, err := r.find(ctx, topic)
 	if err != nil {
 		return out, err
 	}
-	if !ok {
-		return out, &ErrNeverRun{Flow: out.Flow, Topic: topic, Cluster: out.Cluster, Off: r.off(kind)}
+	out.Topic = is.name
+	if !is.exists {
+		return out, &ErrNeverRun{Flow: out.Flow, Topic: is.name, Cluster: out.Cluster, Off: r.off(kind)}
 	}
-	if t.Partitions > 1 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%s has %d partitions; only partition 0 is used", topic, t.Partitions))
+	out.Notes = append(out.Notes, is.notes...)
+	if is.partitions > 1 {
+		out.Notes = append(out.Notes, fmt.Sprintf("%s has %d partitions; only partition 0 is used", is.name, is.partitions))
 	}
+	out.Damage, out.Trouble, err = r.scan(ctx, topic.on, is.name, take)
+	return out, err
+}
+
+// noSyncs is that offset syncs cannot be read because the source does not answer.
+func (r *Reader) noSyncs(h *status.Header) error {
+	return fmt.Errorf("offset-syncs are on the source (offset_syncs_location in %s), which cannot be asked: %s", r.cfg.File, h.Source.Error)
+}
+
+// scan reads partition 0 of a topic to its end. A later record of a key heals the damage of an earlier one.
+func (r *Reader) scan(ctx context.Context, s *side, topic string, take func(record) error) ([]status.Damage, []status.Trouble, error) {
 	bad := map[string]status.Damage{}
 	trouble, err := r.readAll(ctx, s, topic, []int32{0}, func(p int32) func(record) error {
 		return func(rec record) error {
@@ -120,9 +142,8 @@ func (r *Reader) mm2(ctx context.Context, kind, topic string, onSource bool, tak
 			return nil
 		}
 	})
-	out.Trouble = trouble
-	out.Damage = slices.SortedFunc(maps.Values(bad), func(a, b status.Damage) int { return cmp.Compare(a.Offset, b.Offset) })
-	return out, err
+	damage := slices.SortedFunc(maps.Values(bad), func(a, b status.Damage) int { return cmp.Compare(a.Offset, b.Offset) })
+	return damage, trouble, err
 }
 
 // off names the switch that keeps a run from writing a topic of this kind; empty where it does write it.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -41,12 +39,16 @@ type Options struct {
 type ErrNeverRun struct {
 	Flow, Topic, Cluster string
 	Off                  string // the switch that is off in the file, so that no run would create it; empty otherwise
+	Else                 string // that there is nothing to show instead either; empty where nothing was looked for
 }
 
 func (e *ErrNeverRun) Error() string {
 	text := fmt.Sprintf("no `tidemark run` has created %s on cluster %s for flow %s yet", e.Topic, e.Cluster, e.Flow)
 	if e.Off != "" {
 		return text + ", and none will: " + e.Off + " is off in the file"
+	}
+	if e.Else != "" {
+		text += ", and " + e.Else
 	}
 	return text + ": start one, or check that the file means the right cluster"
 }
@@ -96,7 +98,7 @@ func Open(cfg *config.Config, flow config.Flow, opts Options) (*Reader, error) {
 	opts.ConnectTimeout = cmp.Or(opts.ConnectTimeout, DefaultConnectTimeout)
 	opts.SourceTimeout = cmp.Or(opts.SourceTimeout, DefaultSourceTimeout)
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
-	topics, err := mm2.NewKeyedFilter("topics", flow.Topics, flow.TopicsExclude)
+	topics, err := cfg.Selection(flow)
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +106,8 @@ func Open(cfg *config.Config, flow config.Flow, opts Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{cfg: cfg, flow: flow, opts: opts, policy: policy(cfg, flow), groups: groups, ledger: ledger.TopicName(flow.Source), rows: ledger.VerdictsName(flow.Source)}
-	r.topics = mm2.Selection{Policy: r.policy, Source: flow.Source, Target: flow.Target, Topics: topics, Heartbeats: flow.ReplicateHeartbeats}
-	if r.target, err = openSide(cfg.Clusters[flow.Target], opts.Log); err != nil {
+	r := &Reader{cfg: cfg, flow: flow, opts: opts, policy: topics.Policy, topics: topics, groups: groups, ledger: ledger.TopicName(flow.Source), rows: ledger.VerdictsName(flow.Source)}
+	if r.target, err = openSide(cfg.Client(flow.Name(), config.TargetAdmin), opts.Log); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -118,15 +119,6 @@ func (r *Reader) Close() {
 	if r.source != nil {
 		r.source.close()
 	}
-}
-
-// policy is the replication policy that a run of the flow uses.
-func policy(cfg *config.Config, flow config.Flow) mm2.Policy {
-	d := mm2.DefaultPolicy{Separator: flow.Separator, DotInternal: !flow.InternalSeparator, Aliases: slices.Sorted(maps.Keys(cfg.Clusters))}
-	if flow.Policy == config.PolicyIdentity {
-		return mm2.IdentityPolicy{Source: flow.Source, Separator: d.Separator, DotInternal: d.DotInternal, Aliases: d.Aliases}
-	}
-	return d
 }
 
 func (r *Reader) header() status.Header {
@@ -182,7 +174,7 @@ func (r *Reader) openSource(ctx context.Context, h *status.Header) bool {
 	h.Source.Asked = true
 	err := r.askSource(ctx, func(ctx context.Context) error {
 		if r.source == nil {
-			s, err := openSide(r.cfg.Clusters[r.flow.Source], r.opts.Log)
+			s, err := openSide(r.cfg.Client(r.flow.Name(), config.SourceAdmin), r.opts.Log)
 			if err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // Translate gives a group's positions on the target as RemoteClusterUtils.translateOffsets does, from the verdicts
-// topic. The source is not asked.
+// topic. The source is not asked. Where no run has been they are MirrorMaker 2's own, from its checkpoints.
 func (r *Reader) Translate(ctx context.Context, group string) (status.Translation, error) {
 	ctx, cancel, err := r.begin(ctx)
 	if err != nil {
@@ -25,9 +26,13 @@ func (r *Reader) Translate(ctx context.Context, group string) (status.Translatio
 	defer cancel()
 	out := status.Translation{Header: r.header(), Group: group, Offsets: []status.Offset{}}
 	found, err := r.readRows(ctx, []string{group})
+	if never := (*ErrNeverRun)(nil); errors.As(err, &never) {
+		return r.translateMM2(ctx, out, never)
+	}
 	if err != nil {
 		return out, err
 	}
+	r.besides(ctx, &out.Header)
 	out.Trouble, out.Damage = found.trouble, found.damage
 	for key, row := range found.by {
 		v := row.Verdict
@@ -67,13 +72,15 @@ type ErrNoMap struct {
 	Partition kafka.TP
 	Flow      string
 	Why       string
+	Unknown   bool // the ledger has no record of the partition, or nothing of it was ever mirrored
 }
 
 func (e *ErrNoMap) Error() string {
 	return fmt.Sprintf("there is no offset map of %s: %s", e.Partition, e.Why)
 }
 
-// Lookup asks the offset map of one partition.
+// Lookup asks the offset map of one partition. Where Tidemark has mirrored nothing of it MirrorMaker 2's offset syncs
+// answer, if there are any.
 func (r *Reader) Lookup(ctx context.Context, q Query) (status.Lookup, error) {
 	ctx, cancel, err := r.begin(ctx)
 	if err != nil {
@@ -81,14 +88,15 @@ func (r *Reader) Lookup(ctx context.Context, q Query) (status.Lookup, error) {
 	}
 	defer cancel()
 	out := status.Lookup{Header: r.header(), Partition: q.Partition, Reverse: q.Reverse, SourceAt: status.Unknown, TargetAt: status.Unknown}
-	n, err := r.lanes(ctx, r.ledger)
+	c, key, err := r.mapFor(ctx, &out.Header, q)
+	never, none := (*ErrNeverRun)(nil), (*ErrNoMap)(nil)
+	if errors.As(err, &never) || errors.As(err, &none) && none.Unknown {
+		return r.lookupMM2(ctx, out, q, err)
+	}
 	if err != nil {
 		return out, err
 	}
-	c, key, err := r.mapFor(ctx, &out.Header, q, n)
-	if err != nil {
-		return out, err
-	}
+	r.besides(ctx, &out.Header)
 	m, err := c.Map(key)
 	if err != nil {
 		return out, err
@@ -109,6 +117,7 @@ func (r *Reader) Lookup(ctx context.Context, q Query) (status.Lookup, error) {
 		return out, err
 	}
 	in.Committed, in.Map = offsetmap.SourceOffset(q.Offset), m
+	in.BeganAtLogStart, in.StartByChoice = c.Beginning(key, m.Origin().SourceTopicID)
 	v := translate.Judge(in)
 	out.SourceAt, out.Verdict, out.Sentence, out.Exact = q.Offset, &v, v.String(), v.IsExact()
 	if v.HasPosition() {
@@ -118,7 +127,11 @@ func (r *Reader) Lookup(ctx context.Context, q Query) (status.Lookup, error) {
 }
 
 // mapFor finds the lane's contents that have the partition, and under which name of the topic.
-func (r *Reader) mapFor(ctx context.Context, h *status.Header, q Query, lanes int32) (*ledger.Contents, ledger.Partition, error) {
+func (r *Reader) mapFor(ctx context.Context, h *status.Header, q Query) (*ledger.Contents, ledger.Partition, error) {
+	lanes, err := r.lanes(ctx, r.ledger)
+	if err != nil {
+		return nil, ledger.Partition{}, err
+	}
 	names := []string{q.Topic}
 	if q.Reverse {
 		if alias, ok := r.policy.TopicSource(q.Topic); ok && alias == r.flow.Source {
@@ -142,19 +155,21 @@ func (r *Reader) mapFor(ctx context.Context, h *status.Header, q Query, lanes in
 		if d, bad := c.HeadDamaged(key); bad {
 			return nil, key, &ErrNoMap{Partition: asked, Flow: h.Flow, Why: fmt.Sprintf("its record at offset %d of %s-%d is damaged: %v", d.Offset, r.ledger, lane, d.Err)}
 		}
-		if _, ok := c.Heads[key]; ok {
+		switch head, ok := c.Heads[key]; {
+		case ok && !head.Mirrored():
+			return nil, key, &ErrNoMap{Partition: asked, Flow: h.Flow, Unknown: true, Why: "the partition was stopped before anything was mirrored: " + head.Reason}
+		case ok:
 			return c, key, nil
 		}
 	}
-	return nil, ledger.Partition{}, &ErrNoMap{Partition: asked, Flow: h.Flow, Why: "the ledger does not know the partition; `tidemark status` lists those it knows"}
+	return nil, ledger.Partition{}, &ErrNoMap{Partition: asked, Flow: h.Flow, Unknown: true, Why: "the ledger does not know the partition; `tidemark status` lists those it knows"}
 }
 
 // input is what the target says about its log; the rest of a question is not known.
 func (r *Reader) input(ctx context.Context, remote kafka.TP, h *status.Header) (translate.Input, error) {
 	in := translate.Input{
-		BeganAtLogStart: true, // as lanes do
-		Earliest:        r.flow.UnmirroredPositions == config.UnmirroredEarliest,
-		SourceStart:     translate.Unknown, LastStable: translate.Unknown, TargetStart: translate.Unknown, TargetEnd: translate.Unknown,
+		Earliest:    r.flow.UnmirroredPositions == config.UnmirroredEarliest,
+		SourceStart: translate.Unknown, LastStable: translate.Unknown, TargetStart: translate.Unknown, TargetEnd: translate.Unknown,
 	}
 	ends, failed, err := r.target.extents(ctx, []kafka.TP{remote})
 	if err != nil {

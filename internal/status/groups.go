@@ -10,6 +10,7 @@ import (
 // Groups is the positions of a flow's groups.
 type Groups struct {
 	Header
+	Basis    string     `json:"basis,omitempty"`    // what the verdicts are made of; empty: Tidemark's own
 	Groups   []Group    `json:"groups"`             // by id
 	Excluded []Excluded `json:"excluded,omitempty"` // groups whose positions are not carried, as the source or the verdicts topic says
 	// NotWritten is why no position of any group is written to the target: group sync is off in the file. Empty where it is on.

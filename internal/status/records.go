@@ -64,6 +64,12 @@ const (
 	KindHeartbeats  = "heartbeats"
 )
 
+// The values of Basis where no run of Tidemark has left an answer and a MirrorMaker 2 has.
+const (
+	BasisCheckpoints = "mm2-checkpoints"
+	BasisOffsetSyncs = "mm2-offset-syncs"
+)
+
 // Stored says where a record is.
 type Stored struct {
 	Offset  int64     `json:"record_offset"`

@@ -75,8 +75,15 @@ func (g Groups) remarks() string {
 	return b.String()
 }
 
-// Text is the group's positions on the target.
+// Text is the group's positions on the target. Where they are MirrorMaker 2's each says how far it can be off.
 func (t Translation) Text() string {
+	if t.Basis != "" {
+		g := newGrid("TOPIC", ">PARTITION", ">OFFSET", "METADATA", "VERDICT")
+		for _, o := range t.Offsets {
+			g.row(Printable(o.Topic), strconv.Itoa(int(o.Partition)), number(o.Offset), orDash(o.Metadata), Printable(o.Sentence))
+		}
+		return g.String()
+	}
 	g := newGrid("TOPIC", ">PARTITION", ">OFFSET", "METADATA")
 	for _, o := range t.Offsets {
 		g.row(Printable(o.Topic), strconv.Itoa(int(o.Partition)), number(o.Offset), orDash(o.Metadata))

@@ -108,6 +108,10 @@ func snapshots() map[string]interface{ Text() string } {
 		"alone":    alone(),
 		"groups":   groups(),
 		"nogroups": Groups{Header: header()},
+		"mm2translation": Translation{Header: header(), Group: "billing", Basis: BasisCheckpoints, Offsets: []Offset{
+			{Topic: "A.orders", Partition: 2, Offset: 51, Metadata: "m\x1b1", Sentence: "at offset 51, which replays at most 19 records: from MirrorMaker 2's checkpoint"},
+			{Topic: "A.orders", Partition: 11, Offset: 0, Sentence: "at offset 0, which replays at most 1 record: from MirrorMaker 2's checkpoint"},
+		}},
 		"translation": Translation{Header: header(), Group: "billing", Offsets: []Offset{
 			{Topic: "A.orders", Partition: 0, Offset: 12, Metadata: "m\n1"}, {Topic: "A.orders", Partition: 10, Offset: 123456},
 		}},

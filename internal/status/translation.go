@@ -10,6 +10,7 @@ import (
 type Translation struct {
 	Header
 	Group   string     `json:"group"`
+	Basis   string     `json:"basis,omitempty"`   // what the answer is made of; empty: Tidemark's own verdicts
 	Offsets []Offset   `json:"offsets"`           // by topic and partition
 	Without []Position `json:"without,omitempty"` // positions that have no place on the target, each with its verdict
 	Damage  []Damage   `json:"damage,omitempty"`
@@ -44,9 +45,10 @@ func (t Translation) Findings() []string {
 	return out
 }
 
-// Lookup is the offset map's answer about one offset.
+// Lookup is the answer about one offset, of the partition's offset map unless Basis says otherwise.
 type Lookup struct {
 	Header
+	Basis       string             `json:"basis,omitempty"`
 	Topic       string             `json:"topic"` // on the source
 	Partition   int32              `json:"partition"`
 	RemoteTopic string             `json:"remote_topic"`
@@ -54,7 +56,7 @@ type Lookup struct {
 	SourceAt    int64              `json:"source_offset"` // Unknown where that is the answer and there is none
 	TargetAt    int64              `json:"target_offset"`
 	Exact       bool               `json:"exact"`
-	Verdict     *translate.Verdict `json:"verdict,omitempty"` // not with Reverse
+	Verdict     *translate.Verdict `json:"verdict,omitempty"` // not with Reverse, nor where MirrorMaker 2's offset syncs say nothing
 	Sentence    string             `json:"text"`
 	MirroredTo  int64              `json:"mirrored_to"`
 	AsOf        time.Time          `json:"as_of,omitzero"` // when the ledger was written

@@ -18,7 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// javaSources are Produce.java, Consume.java and Translate.java.
+// javaSources are Produce.java, Consume.java, Translate.java and Ask.java.
 //
 //go:embed java/*.java
 var javaSources embed.FS

@@ -1,0 +1,269 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tidemark/internal/config"
+	"tidemark/internal/kafka"
+	"tidemark/internal/status"
+	"tidemark/internal/translate"
+	"tidemark/mm2"
+	"tidemark/offsetmap"
+)
+
+// What MirrorMaker 2 left on a target where no run of Tidemark has been, as verdicts. A checkpoint is a position that
+// MirrorMaker 2 worked out from samples, so it is never called exact: it is Bounded by what its offset syncs, or the
+// target's log end, say about what is read again.
+
+const (
+	fromCheckpoint = "from MirrorMaker 2's checkpoint"
+	fromSync       = "from MirrorMaker 2's offset syncs"
+)
+
+// sampled is the one answer of MirrorMaker 2 about a position in the place of an offset map, so that translate.Judge
+// fits it to the target's log as it does ours. Between target offsets each counts as a record.
+type sampled struct {
+	at  offsetmap.Position
+	end offsetmap.TargetOffset
+}
+
+func (s sampled) Next(offsetmap.SourceOffset) offsetmap.Position { return s.at }
+func (s sampled) Count(a, b offsetmap.TargetOffset) int64        { return int64(b - a) }
+func (s sampled) TargetEnd() offsetmap.TargetOffset              { return s.end }
+
+// left is what MirrorMaker 2 left: checkpoints, and about the partitions that were asked for its offset syncs and the
+// target's logs.
+type left struct {
+	checkpoints
+	topic  string // of the checkpoints
+	syncs  map[kafka.TP]*syncs
+	logs   map[kafka.TP]extent // by remote partition
+	noLog  map[kafka.TP]error
+	damage []status.Damage
+}
+
+// syncs are those of one source partition.
+type syncs struct {
+	mm2.SyncTable
+	at time.Time // when the newest was written
+}
+
+// readCheckpoints reads MirrorMaker 2's checkpoints; false where there is no topic of them.
+func (r *Reader) readCheckpoints(ctx context.Context, h *status.Header) (left, bool, error) {
+	out := left{checkpoints: checkpoints{at: map[mm2.Checkpoint]status.Stored{}}, syncs: map[kafka.TP]*syncs{}}
+	is, err := r.find(ctx, r.checkpointsTopic())
+	if err != nil || !is.exists {
+		return out, false, err
+	}
+	out.topic = is.name
+	h.Notes = append(h.Notes, is.notes...)
+	damage, trouble, err := r.scan(ctx, r.target, is.name, out.take)
+	out.damage = damage
+	h.Trouble = append(h.Trouble, trouble...)
+	return out, true, err
+}
+
+// instead turns the finding that no run has been here into what is shown instead, or into an error that says that there
+// is nothing of MirrorMaker 2 either.
+func instead(never *ErrNeverRun, topic, what string, there bool) (note string, err error) {
+	if !there {
+		e := *never
+		e.Else = fmt.Sprintf("no MirrorMaker 2 has left %s there", topic)
+		return "", &e
+	}
+	return fmt.Sprintf("no `tidemark run` has created %s on %s: shown is what MirrorMaker 2 left, %s in %s", never.Topic, never.Cluster, what, topic), nil
+}
+
+// readSyncs reads the offset syncs of partitions. remote names the remote topic that they are about.
+func (r *Reader) readSyncs(ctx context.Context, h *status.Header, want func(kafka.TP) bool) (by map[kafka.TP]*syncs, t internalTopic, is found, err error) {
+	t = r.syncsTopic()
+	if is, err = r.find(ctx, t); err != nil || !is.exists {
+		return nil, t, is, err
+	}
+	h.Notes = append(h.Notes, is.notes...)
+	by = map[kafka.TP]*syncs{}
+	_, trouble, err := r.scan(ctx, t.on, is.name, func(rec record) error {
+		s, err := mm2.ParseOffsetSync(rec.key, rec.value)
+		tp := kafka.TP{Topic: s.Topic, Partition: s.Partition}
+		switch {
+		case errors.Is(err, mm2.ErrTombstone):
+			delete(by, tp)
+		case err == nil && want(tp):
+			if by[tp] == nil {
+				by[tp] = &syncs{}
+			}
+			by[tp].Add(s)
+			by[tp].at = rec.at
+		}
+		return err
+	})
+	h.Trouble = append(h.Trouble, trouble...)
+	return by, t, is, err
+}
+
+// bounds completes what was left with what bounds positions: the remote logs, and offset syncs where they can be read.
+// Without syncs the bounds are wider; that is a note.
+func (r *Reader) bounds(ctx context.Context, h *status.Header, l *left, of []mm2.Checkpoint) error {
+	remote, source := map[kafka.TP]bool{}, map[kafka.TP]bool{}
+	for _, c := range of {
+		remote[kafka.TP{Topic: c.Topic, Partition: c.Partition}] = true
+		source[kafka.TP{Topic: r.sourceTopic(c.Topic), Partition: c.Partition}] = true
+	}
+	if len(remote) == 0 {
+		return nil
+	}
+	var tps []kafka.TP
+	for tp := range remote {
+		tps = append(tps, tp)
+	}
+	var err error
+	if l.logs, l.noLog, err = r.target.extents(ctx, tps); err != nil {
+		return err
+	}
+	const wide = "how much would be read again is bounded by the target's log ends alone: "
+	if r.syncsOnSource() && !h.Source.Reached && (h.Source.Asked || !r.openSource(ctx, h)) {
+		h.Notes = append(h.Notes, wide+"MirrorMaker 2's offset syncs are on the source")
+		return ctx.Err()
+	}
+	by, _, is, err := r.readSyncs(ctx, h, func(tp kafka.TP) bool { return source[tp] })
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case err != nil:
+		h.Notes = append(h.Notes, wide+err.Error())
+	case !is.exists:
+		h.Notes = append(h.Notes, wide+is.name+" is not there")
+	}
+	if by != nil {
+		l.syncs = by
+	}
+	return nil
+}
+
+// judge is the verdict about a checkpoint.
+func (r *Reader) judge(l *left, c mm2.Checkpoint) translate.Verdict {
+	remote := kafka.TP{Topic: c.Topic, Partition: c.Partition}
+	log, ok := l.logs[remote]
+	if !ok {
+		return r.noRemote(remote, l.noLog[remote])
+	}
+	table := &mm2.SyncTable{}
+	if s := l.syncs[kafka.TP{Topic: r.sourceTopic(c.Topic), Partition: c.Partition}]; s != nil {
+		table = &s.SyncTable
+	}
+	return r.judgeSample(c.Upstream, log, offsetmap.Position{
+		Kind: offsetmap.Bounded, Target: offsetmap.TargetOffset(c.Downstream), N: table.Replays(c.Upstream, c.Downstream, log.to),
+	}, fromCheckpoint)
+}
+
+// judgeSample fits an answer of MirrorMaker 2 to the target's log.
+func (r *Reader) judgeSample(upstream int64, log extent, at offsetmap.Position, from string) translate.Verdict {
+	v := translate.Judge(translate.Input{
+		Committed: offsetmap.SourceOffset(upstream), Map: sampled{at: at, end: offsetmap.TargetOffset(log.to)},
+		SourceStart: translate.Unknown, LastStable: translate.Unknown, Earliest: r.flow.UnmirroredPositions == config.UnmirroredEarliest,
+		TargetStart: offsetmap.TargetOffset(log.from), TargetEnd: offsetmap.TargetOffset(log.to),
+	})
+	v.Reason = from
+	return v
+}
+
+// noRemote is the verdict where the target does not tell the remote partition's log.
+func (r *Reader) noRemote(remote kafka.TP, err error) translate.Verdict {
+	v := translate.Verdict{Kind: translate.Pending, Target: translate.NoPosition, Reason: fmt.Sprintf("the log of %s is not known: %v", remote, err)}
+	if errors.Is(err, kafka.ErrNoTopic) {
+		v.Kind, v.Reason = translate.TopicNotMirrored, fmt.Sprintf("MirrorMaker 2 has a checkpoint, and %s is not on the target", remote)
+	}
+	return v
+}
+
+// translateMM2 is Translate where only a MirrorMaker 2 has been.
+func (r *Reader) translateMM2(ctx context.Context, out status.Translation, never *ErrNeverRun) (status.Translation, error) {
+	l, there, err := r.readCheckpoints(ctx, &out.Header)
+	if err != nil {
+		return out, err
+	}
+	note, err := instead(never, r.policy.CheckpointsTopic(r.flow.Source), "its checkpoints", there)
+	if err != nil {
+		return out, err
+	}
+	out.Notes = append([]string{note}, out.Notes...)
+	out.Basis, out.Damage = status.BasisCheckpoints, l.damage
+	of := l.table.Of(out.Group)
+	if err := r.bounds(ctx, &out.Header, &l, of); err != nil {
+		return out, err
+	}
+	for _, c := range of {
+		v := r.judge(&l, c)
+		if !v.HasPosition() {
+			p := position(r.sourceTopic(c.Topic), c.Partition, c.Upstream, v)
+			p.RemoteTopic, p.Metadata, p.AsOf = c.Topic, c.Metadata, l.at[c].Written
+			out.Without = append(out.Without, *p)
+			continue
+		}
+		out.Offsets = append(out.Offsets, status.Offset{
+			Topic: c.Topic, Partition: c.Partition, Offset: int64(v.Target), Metadata: c.Metadata, Exact: v.IsExact(), Sentence: v.String(),
+		})
+	}
+	return out, nil
+}
+
+// lookupMM2 is Lookup where only a MirrorMaker 2 has mirrored the partition; own is why Tidemark has no answer.
+func (r *Reader) lookupMM2(ctx context.Context, out status.Lookup, q Query, own error) (status.Lookup, error) {
+	if q.Reverse {
+		return out, own // samples of offsets are not enough: the way back needs the offset map
+	}
+	never := (*ErrNeverRun)(nil)
+	if r.syncsOnSource() && !r.openSource(ctx, &out.Header) {
+		if errors.As(own, &never) {
+			return out, fmt.Errorf("%w; MirrorMaker 2's %w", own, r.noSyncs(&out.Header))
+		}
+		return out, own // this flow is Tidemark's; that there was a MirrorMaker 2 would be a guess
+	}
+	asked := kafka.TP{Topic: q.Topic, Partition: q.Partition}
+	by, t, is, err := r.readSyncs(ctx, &out.Header, func(tp kafka.TP) bool { return tp == asked })
+	if err != nil {
+		return out, err
+	}
+	s := by[asked]
+	if s == nil {
+		if errors.As(own, &never) {
+			_, own = instead(never, fmt.Sprintf("an offset sync of %s in %s", asked, is.name), "", false)
+		}
+		return out, own
+	}
+	note := fmt.Sprintf("%v: shown is what MirrorMaker 2 left, its offset syncs in %s", own, is.name)
+	if errors.As(own, &never) {
+		note, _ = instead(never, is.name, "its offset syncs", true)
+	}
+	out.Notes = append([]string{note}, out.Notes...)
+	out.Basis, out.Topic, out.RemoteTopic, out.AsOf = status.BasisOffsetSyncs, q.Topic, r.remoteTopic(q.Topic, t, is.name), s.at
+	out.SourceAt, out.MirroredTo = q.Offset, status.Unknown
+	down, used, ok := s.Translate(q.Offset)
+	if !ok {
+		oldest, _ := s.Oldest()
+		out.Sentence = fmt.Sprintf("the oldest of MirrorMaker 2's offset syncs that is left is about source offset %d, and it translates nothing below", oldest.Upstream)
+		return out, nil
+	}
+	remote := kafka.TP{Topic: out.RemoteTopic, Partition: q.Partition}
+	logs, noLog, err := r.target.extents(ctx, []kafka.TP{remote})
+	if err != nil {
+		return out, err
+	}
+	v := r.noRemote(remote, noLog[remote])
+	if log, ok := logs[remote]; ok {
+		at := offsetmap.Position{Kind: offsetmap.Bounded, Target: offsetmap.TargetOffset(down), N: s.Replays(q.Offset, down, log.to)}
+		why := fromSync + fmt.Sprintf(", the nearest one below says that source offset %d is %d", used.Upstream, used.Downstream)
+		if used.Upstream == q.Offset {
+			at.Kind, at.N, why = offsetmap.Exact, 0, fromSync+", one is about this very offset"
+		}
+		v = r.judgeSample(q.Offset, log, at, why)
+	}
+	out.Verdict, out.Sentence, out.Exact = &v, v.String(), v.IsExact()
+	if v.HasPosition() {
+		out.TargetAt = int64(v.Target)
+	}
+	return out, nil
+}
