@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"tidemark/internal/ledger"
 	"tidemark/internal/testcluster"
 )
 
@@ -165,9 +167,32 @@ func TestCase16RemovedAfterARestart(t *testing.T) {
 	f.until(30*time.Second, "the second process", func(context.Context) (bool, string) { return log.line("lanes assigned"), "" })
 	configure(t.Context(), t, f.src, topic, map[string]*string{"retention.ms": nil})
 	f.own(topic, map[string]string{"cleanup.policy": "compact"})
-	if !log.line("settings of a remote topic follow the source", "topic="+topic, "removed=retention.ms") {
-		t.Error("the log does not say what changed")
+	f.until(30*time.Second, "a word in the log", func(context.Context) (bool, string) { // it follows the change
+		return log.line("settings of a remote topic follow the source", "topic="+topic, "removed=retention.ms"), ""
+	})
+}
+
+// TestCase16RemovedWhileNoneRan: a setting that was copied is taken away too when it is removed on the source while no
+// worker runs. What the target's operator set meanwhile stays.
+func TestCase16RemovedWhileNoneRan(t *testing.T) {
+	t.Parallel()
+	const topic = "c16d-t"
+	f := newFlow(t, "c16d", topic, "none", ", sync_topic_configs_interval: 1s")
+	f.topic(topic, 1, map[string]string{"retention.ms": "86400000", "cleanup.policy": "compact", "segment.ms": "70000"})
+	stop := f.start()
+	f.own(topic, map[string]string{"retention.ms": "86400000", "cleanup.policy": "compact", "segment.ms": "70000"})
+	cl := suite.target.Client(t)
+	f.until(30*time.Second, "the topic's settings in the ledger", func(ctx context.Context) (bool, string) {
+		recs, err := testcluster.Read(ctx, cl, ledger.TopicName(f.alias), testcluster.ReadUncommitted)
+		return slices.ContainsFunc(recs, func(r testcluster.Rec) bool { return string(r.Key) == "configs/"+topic }), fmt.Sprint(err)
+	})
+	if err := stop(); err != nil {
+		t.Fatal(err)
 	}
+	configure(t.Context(), t, f.src, topic, map[string]*string{"retention.ms": nil, "segment.ms": nil})
+	configure(t.Context(), t, f.dst, f.remote(topic), map[string]*string{"segment.ms": new("80000")})
+	f.start()
+	f.own(topic, map[string]string{"cleanup.policy": "compact", "segment.ms": "80000"})
 }
 
 // TestCase16Rights: without ALTER_CONFIGS on a remote topic its settings do not follow, which is said with the right's

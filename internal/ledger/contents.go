@@ -26,7 +26,9 @@ type Contents struct {
 	Meta    *Meta
 	Claim   *Claim
 	Heads   map[Partition]Head
-	Damaged map[Partition][]Damage // heads and blocks that cannot be used
+	Begins  map[Partition]Begin
+	Configs map[string]Configs     // by source topic
+	Damaged map[Partition][]Damage // heads, blocks and begins that cannot be used
 	Other   []Damage               // unusable records that belong to no partition
 	blocks  map[Partition]map[blockID][]byte
 }
@@ -37,6 +39,8 @@ type blockID struct{ incarnation, number uint32 }
 func NewContents() *Contents {
 	return &Contents{
 		Heads:   map[Partition]Head{},
+		Begins:  map[Partition]Begin{},
+		Configs: map[string]Configs{},
 		Damaged: map[Partition][]Damage{},
 		blocks:  map[Partition]map[blockID][]byte{},
 	}
@@ -72,6 +76,17 @@ func (c *Contents) Apply(offset int64, key, value []byte) error {
 			c.Heads[p] = h
 			c.healed(p, k)
 		}
+	case KindBegin:
+		var b Begin
+		if b, err = DecodeBegin(value); err == nil {
+			c.Begins[p] = b
+			c.healed(p, k)
+		}
+	case KindConfigs:
+		var cs Configs
+		if cs, err = DecodeConfigs(value); err == nil {
+			c.Configs[k.Topic] = cs
+		}
 	case KindBlock:
 		var data []byte
 		if data, err = DecodeBlock(value); err == nil {
@@ -95,12 +110,18 @@ func (c *Contents) Apply(offset int64, key, value []byte) error {
 // one would be below what was mirrored since and could only be trusted after looking at the target anyway.
 func (c *Contents) damage(k Key, p Partition, offset int64, err error) {
 	d := Damage{Key: k.String(), Offset: offset, Err: err}
-	if k.Kind == KindHead || k.Kind == KindBlock {
+	if k.Kind == KindHead || k.Kind == KindBlock || k.Kind == KindBegin {
 		if k.Kind == KindHead {
 			delete(c.Heads, p)
 		}
+		if k.Kind == KindBegin {
+			delete(c.Begins, p)
+		}
 		c.Damaged[p] = append(c.Damaged[p], d)
 		return
+	}
+	if k.Kind == KindConfigs {
+		delete(c.Configs, k.Topic)
 	}
 	if k.Kind == KindClaim {
 		c.Claim = nil // an older one may name a writer that is long gone, and say "released"
@@ -135,6 +156,11 @@ func (c *Contents) delete(k Key, p Partition) {
 	case KindBlock:
 		delete(c.blocks[p], blockID{k.Incarnation, k.Block})
 		c.healed(p, k)
+	case KindBegin:
+		delete(c.Begins, p)
+		c.healed(p, k)
+	case KindConfigs:
+		delete(c.Configs, k.Topic)
 	}
 }
 
@@ -149,14 +175,31 @@ func (c *Contents) ClaimLost() bool {
 }
 
 // HeadDamaged says whether the newest head record of a partition could not be used.
-func (c *Contents) HeadDamaged(p Partition) (Damage, bool) {
-	want := Key{Kind: KindHead, Topic: p.Topic, Partition: p.Partition}.String()
+func (c *Contents) HeadDamaged(p Partition) (Damage, bool) { return c.damagedAt(p, KindHead) }
+
+// BeginDamaged says whether the begin record of a partition could not be used: where its mirroring began is not known.
+func (c *Contents) BeginDamaged(p Partition) (Damage, bool) { return c.damagedAt(p, KindBegin) }
+
+func (c *Contents) damagedAt(p Partition, kind Kind) (Damage, bool) {
+	want := Key{Kind: kind, Topic: p.Topic, Partition: p.Partition}.String()
 	for _, d := range c.Damaged[p] {
 		if d.Key == want {
 			return d, true
 		}
 	}
 	return Damage{}, false
+}
+
+// Beginning says where mirroring of a partition began, for the source topic that its map is of: atLogStart, with the
+// oldest record that there was, or chosen, at a later one because the flow was told so. It is neither where the record
+// about it is damaged.
+func (c *Contents) Beginning(p Partition, topicID [16]byte) (atLogStart, chosen bool) {
+	if _, bad := c.BeginDamaged(p); bad {
+		return false, false
+	}
+	b, ok := c.Begins[p]
+	chosen = ok && b.TopicID == topicID
+	return !chosen, chosen
 }
 
 // Map rebuilds the offset map of a partition from its head and blocks. A missing or damaged block makes answers in its

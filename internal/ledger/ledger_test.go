@@ -31,18 +31,21 @@ func TestMurmur2IsKafkas(t *testing.T) {
 func TestKeysRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := Key{
-			Kind:  rapid.SampledFrom([]Kind{KindHead, KindBlock}).Draw(t, "kind"),
+			Kind:  rapid.SampledFrom([]Kind{KindHead, KindBlock, KindBegin, KindConfigs}).Draw(t, "kind"),
 			Topic: rapid.StringMatching(`[a-zA-Z0-9._-]{1,40}`).Draw(t, "topic"), Partition: rapid.Int32Range(0, 1<<30).Draw(t, "partition"),
 		}
 		if k.Kind == KindBlock {
 			k.Incarnation, k.Block = rapid.Uint32().Draw(t, "incarnation"), rapid.Uint32().Draw(t, "block")
+		}
+		if k.Kind == KindConfigs {
+			k.Partition = 0
 		}
 		got, err := ParseKey([]byte(k.String()))
 		if err != nil || got != k {
 			t.Fatalf("%v became %v, %v", k, got, err)
 		}
 	})
-	for _, bad := range []string{"", "head", "head/x/t", "head/-1/t", "head/1/", "block/1/2/t", "block/1/2/3/", "claims", "head/99999999999/t"} {
+	for _, bad := range []string{"", "head", "head/x/t", "head/-1/t", "head/1/", "block/1/2/t", "block/1/2/3/", "begin/1/", "configs/", "configs/1/t", "begin/x/t", "claims", "head/99999999999/t"} {
 		if k, err := ParseKey([]byte(bad)); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%q is %v, %v", bad, k, err)
 		}
@@ -66,6 +69,16 @@ func TestValuesRoundTrip(t *testing.T) {
 	gotClaim, err := DecodeClaim(c.Encode())
 	if diff := cmp.Diff(c, gotClaim); diff != "" || err != nil {
 		t.Errorf("claim %v\n%s", err, diff)
+	}
+	b := Begin{TopicID: [16]byte{1, 2, 15: 9}, Offset: AtEnd}
+	gotBegin, err := DecodeBegin(b.Encode())
+	if diff := cmp.Diff(b, gotBegin); diff != "" || err != nil {
+		t.Errorf("begin %v\n%s", err, diff)
+	}
+	cs := Configs{SourceID: [16]byte{1}, TargetID: [16]byte{2}, Values: map[string]string{"retention.ms": "5", "a": ""}}
+	gotConfigs, err := DecodeConfigs(cs.Encode())
+	if diff := cmp.Diff(cs, gotConfigs); diff != "" || err != nil {
+		t.Errorf("configs %v\n%s", err, diff)
 	}
 	m := Meta{Lanes: 32, Hash: HashName, SourceCluster: "s", TargetCluster: "t"}
 	gotMeta, err := DecodeMeta(m.Encode())

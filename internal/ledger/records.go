@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,6 +60,24 @@ type Head struct {
 // came to that.
 func (h Head) Mirrored() bool { return len(h.Map) > 0 }
 
+// Begin says that mirroring of a partition does not begin with its oldest record: the flow was told to begin at the end,
+// and the partition was there when the flow first started. It is written before the lane's first claim, so that a
+// partition without one, found under a claim, is known to be newer than the flow.
+type Begin struct {
+	TopicID [16]byte // of the source topic; one created again under the name is newer than the flow
+	Offset  int64    // the first source offset to mirror; AtEnd where it was not known, or the topic not selected, then
+}
+
+// Configs are the settings of a remote topic that are there because its source topic has or had them, in the lane of the
+// topic's first partition.
+type Configs struct {
+	SourceID, TargetID [16]byte // of the two topics; one created anew begins anew
+	Values             map[string]string
+}
+
+// AtEnd is the Begin.Offset that stands for the end of the source's log when the partition is first looked at.
+const AtEnd = -1
+
 // Kind of a ledger record, from its key.
 type Kind uint8
 
@@ -67,6 +87,8 @@ const (
 	KindClaim
 	KindHead
 	KindBlock
+	KindBegin
+	KindConfigs
 )
 
 // Key names one ledger record.
@@ -89,6 +111,10 @@ func (k Key) String() string {
 		return fmt.Sprintf("head/%d/%s", k.Partition, k.Topic)
 	case KindBlock:
 		return fmt.Sprintf("block/%d/%d/%d/%s", k.Partition, k.Incarnation, k.Block, k.Topic)
+	case KindBegin:
+		return fmt.Sprintf("begin/%d/%s", k.Partition, k.Topic)
+	case KindConfigs:
+		return "configs/" + k.Topic
 	}
 	return fmt.Sprintf("unknown kind %d", k.Kind)
 }
@@ -113,6 +139,10 @@ func ParseKey(key []byte) (Key, error) {
 	switch {
 	case len(part) == 3 && part[0] == "head":
 		k = Key{Kind: KindHead, Topic: part[2], Partition: int32(num(1, 31))}
+	case len(part) == 3 && part[0] == "begin":
+		k = Key{Kind: KindBegin, Topic: part[2], Partition: int32(num(1, 31))}
+	case len(part) == 2 && part[0] == "configs":
+		k = Key{Kind: KindConfigs, Topic: part[1]}
 	case len(part) == 5 && part[0] == "block":
 		k = Key{Kind: KindBlock, Topic: part[4], Partition: int32(num(1, 31)), Incarnation: uint32(num(2, 32)), Block: uint32(num(3, 32))}
 	}
@@ -194,6 +224,53 @@ func DecodeHead(k Key, value []byte) (Head, error) {
 		SourceEnd: r.int(), At: time.UnixMilli(r.int()),
 	}
 	return h, r.done()
+}
+
+// Encode gives the value of a begin record; its topic and partition are in the key.
+func (b Begin) Encode() []byte {
+	var w writer
+	w.bytes(b.TopicID[:])
+	w.int(b.Offset)
+	return seal(w.b)
+}
+
+// DecodeBegin reads a begin value.
+func DecodeBegin(value []byte) (Begin, error) {
+	body, err := open(value)
+	if err != nil {
+		return Begin{}, err
+	}
+	r := reader{b: body}
+	b := Begin{TopicID: r.id(), Offset: r.int()}
+	return b, r.done()
+}
+
+// Encode gives the value of a configs record; its topic is in the key.
+func (c Configs) Encode() []byte {
+	var w writer
+	w.bytes(c.SourceID[:])
+	w.bytes(c.TargetID[:])
+	w.int(int64(len(c.Values)))
+	for _, k := range slices.Sorted(maps.Keys(c.Values)) {
+		w.str(k)
+		w.str(c.Values[k])
+	}
+	return seal(w.b)
+}
+
+// DecodeConfigs reads a configs value.
+func DecodeConfigs(value []byte) (Configs, error) {
+	body, err := open(value)
+	if err != nil {
+		return Configs{}, err
+	}
+	r := reader{b: body}
+	c := Configs{SourceID: r.id(), TargetID: r.id(), Values: map[string]string{}}
+	for n := r.int(); n > 0 && r.err == nil; n-- {
+		k := r.str()
+		c.Values[k] = r.str()
+	}
+	return c, r.done()
 }
 
 // EncodeBlock gives the value of a sealed block.

@@ -95,6 +95,13 @@ func (r *reader) bytes() []byte {
 func (r *reader) str() string { return string(r.bytes()) }
 func (r *reader) bool() bool  { return r.int() != 0 }
 
+func (r *reader) id() (id [16]byte) {
+	if b := r.bytes(); len(b) != len(id) || copy(id[:], b) != len(id) {
+		r.fail()
+	}
+	return id
+}
+
 func (r *reader) fail() {
 	r.b = nil
 	if r.err == nil {

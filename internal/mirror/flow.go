@@ -12,6 +12,7 @@ import (
 	"tidemark/internal/batch"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
+	"tidemark/internal/ledger"
 	"tidemark/internal/verdicts"
 	"tidemark/internal/wire"
 )
@@ -44,6 +45,7 @@ type Settings struct {
 	Lanes          int32
 	Committed      bool // mirror only committed records (read_committed)
 	Earliest       bool // positions that were never mirrored start at the first mirrored record
+	FromEnd        bool // what is there when the flow first starts is mirrored from its end on, later topics and partitions whole
 	MemoryBytes    int64
 	Owner          string // host and process, for claims
 	SessionTimeout time.Duration
@@ -51,6 +53,10 @@ type Settings struct {
 	KeepaliveEvery time.Duration // a third of the smaller of the target's producer.id.expiration.ms and transactional.id.expiration.ms
 	Limits         lane.Limits
 	FetchWait      time.Duration
+
+	// Sizes of requests, in bytes; zero is the default of internal/wire.
+	FetchBytes, PartitionFetchBytes, FetchMinBytes int32
+	RequestBytes                                   int
 }
 
 // Lease tells whether this process may write as owner of its lanes right now.
@@ -78,6 +84,7 @@ type Flow struct {
 	feeds      map[kafka.TP]*feed
 	lanes      map[int32]*Lane
 	partitions map[kafka.TP]Partition
+	existing   map[kafka.TP][16]byte // every partition of the source and its topic's id; only kept with FromEnd
 	commits    map[kafka.TP][]verdicts.Commit
 	counters   Counters
 }
@@ -91,6 +98,8 @@ type Counters struct {
 type Clients struct {
 	Source, Target         *kafka.Client
 	SourceMeta, TargetMeta *kafka.Metadata
+	// Reads and Writes are how records are fetched and produced; without an alias they are as Source and Target are.
+	Reads, Writes kafka.Cluster
 }
 
 // NewFlow prepares a flow; Run starts its transport.
@@ -100,15 +109,21 @@ func NewFlow(s Settings, c Clients, lease Lease, syncs SyncSink, log *slog.Logge
 		lease: lease, syncs: syncs, log: log, builder: batch.NewBuilder(),
 		feeds: map[kafka.TP]*feed{}, lanes: map[int32]*Lane{}, partitions: map[kafka.TP]Partition{},
 	}
-	f.sourceNet = wire.New(c.Source.Cluster(), c.SourceMeta, log)
-	f.targetNet = wire.New(c.Target.Cluster(), c.TargetMeta, log)
+	if c.Reads.Alias == "" {
+		c.Reads = c.Source.Cluster()
+	}
+	if c.Writes.Alias == "" {
+		c.Writes = c.Target.Cluster()
+	}
+	f.sourceNet = wire.New(c.Reads, c.SourceMeta, log)
+	f.targetNet = wire.New(c.Writes, c.TargetMeta, log)
 	f.budget = wire.NewBudget(s.MemoryBytes)
 	var isolation int8
 	if s.Committed {
 		isolation = 1
 	}
-	f.fetcher = f.sourceNet.NewFetcher(wire.FetchOptions{Isolation: isolation, MaxWait: s.FetchWait, Budget: f.budget}, f.sink)
-	f.producer = f.targetNet.NewProducer(wire.ProduceOptions{Depth: 2, Allowed: lease.Valid})
+	f.fetcher = f.sourceNet.NewFetcher(wire.FetchOptions{Isolation: isolation, MaxWait: s.FetchWait, MinBytes: s.FetchMinBytes, MaxBytes: s.FetchBytes, PartitionMaxBytes: s.PartitionFetchBytes, Budget: f.budget}, f.sink)
+	f.producer = f.targetNet.NewProducer(wire.ProduceOptions{Depth: 2, RequestBytes: s.RequestBytes, Allowed: lease.Valid})
 	return f
 }
 
@@ -137,6 +152,13 @@ func (f *Flow) SetPartitions(ps map[kafka.TP]Partition) {
 	f.tell(func(l *Lane) { l.post(partitionsChanged{}) })
 }
 
+// SetExisting says which partitions the source has, mirrored or not. Only a flow with FromEnd asks, before it takes lanes.
+func (f *Flow) SetExisting(tps map[kafka.TP][16]byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.existing = tps
+}
+
 // SetCommits hands over the source's committed offsets, by partition.
 func (f *Flow) SetCommits(c map[kafka.TP][]verdicts.Commit) {
 	f.mu.Lock()
@@ -155,6 +177,32 @@ func (f *Flow) Publish(n int32, key verdicts.Key, row *verdicts.Row) bool {
 		return false
 	}
 	l.post(publish{key: key, row: row})
+	return true
+}
+
+// Configs are the settings of a topic's copy that the ledger has as ours. held is false while this process does not own
+// the lane of the topic's first partition.
+func (f *Flow) Configs(topic string) (c ledger.Configs, held bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := f.lanes[ledger.LaneOf(topic, 0, f.Lanes)]
+	if l == nil {
+		return ledger.Configs{}, false
+	}
+	return l.configs[topic], true
+}
+
+// RememberConfigs writes to the ledger which settings of a topic's copy are ours. It answers false when this process does
+// not hold the lane.
+func (f *Flow) RememberConfigs(topic string, c ledger.Configs) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := f.lanes[ledger.LaneOf(topic, 0, f.Lanes)]
+	if l == nil {
+		return false
+	}
+	l.configs[topic] = c
+	l.post(remembered{topic: topic, configs: c})
 	return true
 }
 

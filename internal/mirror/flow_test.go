@@ -27,6 +27,7 @@ type rig struct {
 	source, target *kfake.Cluster
 	src, dst       *kafka.Client
 	settings       Settings
+	existing       map[kafka.TP][16]byte // what the flow is told that the source has
 	log            *slog.Logger
 }
 
@@ -125,6 +126,7 @@ func (r *rig) start(ps map[kafka.TP]Partition) *running {
 	flowCtx, flowStop := context.WithCancel(context.Background())
 	go func() { run.flowed <- f.Run(flowCtx) }()
 	f.SetPartitions(ps)
+	f.SetExisting(r.existing)
 	for n := range r.settings.Lanes {
 		run.wg.Go(func() { run.errs[n] = f.RunLane(ctx, abort, n) })
 	}

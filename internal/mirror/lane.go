@@ -63,7 +63,8 @@ type Lane struct {
 
 	draining bool
 
-	contents  *ledger.Contents // as read at take-over, for partitions that the flow names later
+	configs   map[string]ledger.Configs // of topics whose first partition is in the lane; the flow's mu guards them
+	contents  *ledger.Contents          // as read at take-over, for partitions that the flow names later
 	how       lane.Handover
 	limits    lane.Limits
 	unfenced  map[kafka.TP]error // written partitions that could not be fenced at take-over, by source partition
@@ -80,6 +81,10 @@ type (
 	publish           struct {
 		key verdicts.Key
 		row *verdicts.Row
+	}
+	remembered struct {
+		topic   string
+		configs ledger.Configs
 	}
 	answered struct {
 		part   *part
@@ -141,6 +146,7 @@ func (f *Flow) RunLane(ctx, abort context.Context, n int32) error {
 	if f.Static && (how == lane.Crashed || how == lane.Expired) {
 		l.limits.HoldOldUntil = now() + f.SessionTimeout.Milliseconds()
 	}
+	l.configs = contents.Configs
 	f.register(l)
 	defer f.unregister(l)
 	l.adopt(contents, how)
@@ -200,6 +206,9 @@ func (l *Lane) handle(e any) {
 		l.translateAll()
 	case publish:
 		l.publish(e.key, e.row)
+	case remembered:
+		k := ledger.Key{Kind: ledger.KindConfigs, Topic: e.topic}
+		l.ledger.add([]byte(k.String()), e.configs.Encode(), nil)
 	case opened:
 		l.opened(e)
 	case partFenced:

@@ -74,7 +74,7 @@ func (l *Lane) openAll() {
 func (l *Lane) startOpening(ps []*part) {
 	heads := make([]head, len(ps))
 	for i, p := range ps {
-		heads[i] = head{info: p.Partition, m: p.m(), former: p.head, reopen: p.reopen, damaged: p.damaged, fence: l.unfenced[p.TP] != nil}
+		heads[i] = head{info: p.Partition, m: p.m(), former: p.head, begin: p.begin, reopen: p.reopen, damaged: p.damaged, fence: l.unfenced[p.TP] != nil}
 		p.loaded = nil
 	}
 	l.jobs.Go(func() error {
@@ -124,6 +124,7 @@ type head struct {
 	info    Partition
 	m       *offsetmap.Map // nil: never mirrored
 	former  *ledger.Head   // the head that m came from; nil when never mirrored
+	begin   *ledger.Begin  // where mirroring begins by choice; nil: with the oldest record
 	reopen  bool           // only the source's side is looked at: the lane has written since it owns the partition
 	damaged string         // why the ledger's record about it cannot be used
 	fence   bool           // it could not be fenced with the others: alone, before its next write
@@ -206,7 +207,7 @@ func begin(h head, e ends, s Settings) opened {
 		}
 		o.m = offsetmap.New(offsetmap.Origin{
 			SourceCluster: s.SourceCluster, SourceTopicID: h.info.SourceTopicID, TargetTopicID: h.info.TargetTopicID,
-			SourceStart: offsetmap.SourceOffset(e.sourceStart), Base: offsetmap.TargetOffset(e.targetEnd),
+			SourceStart: offsetmap.SourceOffset(beginsAt(h, e)), Base: offsetmap.TargetOffset(e.targetEnd),
 		})
 		return o
 	}

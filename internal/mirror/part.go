@@ -43,6 +43,7 @@ type part struct {
 	core      *lane.Part
 	loaded    *offsetmap.Map // from the ledger, until opened
 	head      *ledger.Head   // as loaded from the ledger; nil if there was none
+	begin     *ledger.Begin  // where mirroring begins by choice; nil: with the oldest record
 	damaged   string         // why the ledger record cannot be used
 	uncertain int64          // of the core, as logged
 	absent    bool           // the last look at the topics did not show it

@@ -104,13 +104,14 @@ func (l *Lane) input(p *part, c verdicts.Commit) translate.Input {
 		Committed:   offsetmap.SourceOffset(c.Offset),
 		SourceStart: offsetmap.SourceOffset(p.sourceStart), LastStable: translate.Unknown,
 		TargetStart: offsetmap.TargetOffset(p.targetStart), TargetEnd: translate.Unknown,
-		Earliest: l.flow.Earliest, BeganAtLogStart: true, Absent: "the mirror has not looked at the partition yet",
+		Earliest: l.flow.Earliest, Absent: "the mirror has not looked at the partition yet",
 	}
 	if l.flow.Committed {
 		in.LastStable = offsetmap.SourceOffset(p.sourceLSO)
 	}
 	if m := p.m(); m != nil {
 		in.Map, in.MapTopicID = m, m.Origin().SourceTopicID
+		in.BeganAtLogStart, in.StartByChoice = l.contents.Beginning(ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}, in.MapTopicID)
 	}
 	if p.step == halted {
 		in.Stopped = p.reason

@@ -86,6 +86,9 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 			return nil, 0, err
 		}
 	}
+	if how == lane.First {
+		l.begin(ctx, contents)
+	}
 	return contents, how, l.leased()
 }
 
@@ -202,6 +205,9 @@ func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
 	for _, d := range c.Other {
 		l.log.Warn("damaged ledger record", "key", d.Key, "offset", d.Offset, "error", d.Err)
 	}
+	if how == lane.First {
+		l.writeBegins(c)
+	}
 	claim := ledger.Claim{ProducerID: l.id.ProducerID, Epoch: l.id.Epoch, TransactionalID: l.flow.TransactionalID(l.n), Owner: l.flow.Owner, At: time.Now()}
 	l.ledger.add([]byte(ledger.Key{Kind: ledger.KindClaim}.String()), claim.Encode(), func() { l.claimed = true })
 	if c.Meta == nil {
@@ -219,8 +225,14 @@ func (l *Lane) fromLedger(p *part) {
 		p.damaged = fmt.Sprintf("offset %d of %s-%d: %v", d.Offset, l.flow.Ledger, l.n, d.Err)
 		return
 	}
+	if b, ok := l.contents.Begins[key]; ok {
+		p.begin = &b
+	}
 	h, ok := l.contents.Heads[key]
 	if !ok || !h.Mirrored() {
+		if d, bad := l.contents.BeginDamaged(key); bad {
+			p.damaged = fmt.Sprintf("offset %d of %s-%d: %v", d.Offset, l.flow.Ledger, l.n, d.Err)
+		}
 		return
 	}
 	m, err := l.contents.Map(key)

@@ -11,15 +11,17 @@ import (
 	"tidemark/internal/kafka"
 )
 
-// followed is what a Syncer knows about the settings of one remote topic. It is kept in memory only, and every worker
-// sees it for itself: what both sides hold alike is ours. So one thing is lost with the last worker: that a setting was
-// removed on the source while none ran.
+// followed is what a Syncer knows about the settings of one remote topic. Every worker sees it for itself: what both
+// sides hold alike is ours. The topic's owner also keeps it (Rules.Remember), so that a setting that is removed on the
+// source while no worker runs is taken away by the next one.
 type followed struct {
 	source, target [16]byte // a topic that was created anew begins anew
 	ours           map[string]string
-	told           string // the change that was logged last, until there is none to make
-	refused        string // why the last change could not be made
-	again          bool   // changed just now: what was read about it is old
+	recalled       bool              // what was kept about the topic is in ours
+	kept           map[string]string // as kept now
+	told           string            // the change that was logged last, until there is none to make
+	refused        string            // why the last change could not be made
+	again          bool              // changed just now: what was read about it is old
 }
 
 // changedSince says whether a remote topic was changed since its settings were read.
@@ -57,6 +59,7 @@ func (s *Syncer) follow(ctx context.Context, states []*State, source, target map
 			f = &followed{source: st.SourceID, target: st.TargetID}
 			s.follows[st.Name] = f
 		}
+		s.recall(st, f)
 		var changes map[string]*string
 		changes, f.ours = Follow(entries(source[st.Name]), entries(target[st.Remote]), f.ours, s.rules.ConfigExcluded)
 		f.again = false
@@ -70,6 +73,7 @@ func (s *Syncer) follow(ctx context.Context, states []*State, source, target map
 			f.told, f.refused = "", ""
 		}
 	}
+	defer s.remember(states)
 	if len(wanted) == 0 {
 		return
 	}
@@ -90,6 +94,42 @@ func (s *Syncer) follow(ctx context.Context, states []*State, source, target map
 	}
 	if ctx.Err() == nil {
 		s.complain(news, refused)
+	}
+}
+
+// recall adds what the last owner of the topic kept to what this worker saw.
+func (s *Syncer) recall(st *State, f *followed) {
+	if s.rules.Recall == nil || s.rules.Owns != nil && !s.rules.Owns(st.Name) {
+		f.recalled = false // another worker may change it from now on
+		return
+	}
+	if f.recalled {
+		return
+	}
+	kept, held := s.rules.Recall(st.Name)
+	if !held {
+		return
+	}
+	f.recalled, f.kept = true, nil
+	if kept.SourceID != f.source || kept.TargetID != f.target {
+		return
+	}
+	f.kept = kept.Ours
+	ours := maps.Clone(kept.Ours)
+	maps.Copy(ours, f.ours) // what was seen since is newer
+	f.ours = ours
+}
+
+// remember keeps what changed.
+func (s *Syncer) remember(states []*State) {
+	if s.rules.Remember == nil {
+		return
+	}
+	for _, st := range states {
+		f := s.follows[st.Name]
+		if f.recalled && !maps.Equal(f.ours, f.kept) && s.rules.Remember(st.Name, Kept{SourceID: f.source, TargetID: f.target, Ours: maps.Clone(f.ours)}) {
+			f.kept = maps.Clone(f.ours)
+		}
 	}
 }
 

@@ -42,6 +42,18 @@ type Rules struct {
 	// Owns says whether this worker changes settings and access rules of a source topic's copy; nil: of all. Two that do are
 	// harmless, as only differences are written, but each would log them.
 	Owns func(topic string) bool
+	// Recall gives what the last worker kept about the settings of a topic's copy; held is false while this worker cannot
+	// know (it does not have the topic yet). Remember keeps it, and answers false when it could not. Both are nil where
+	// nothing is kept.
+	Recall   func(topic string) (kept Kept, held bool)
+	Remember func(topic string, kept Kept) bool
+}
+
+// Kept is what outlives a worker about the settings of a remote topic: those that are there because the source topic has
+// or had them.
+type Kept struct {
+	SourceID, TargetID [16]byte
+	Ours               map[string]string
 }
 
 // Decide judges every source topic, in order of names.

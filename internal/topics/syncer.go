@@ -35,6 +35,7 @@ type State struct {
 type Result struct {
 	Topics    []State
 	Decisions []Decision // every source topic
+	Source    []Topic    // likewise
 }
 
 // Syncer runs rounds. It remembers settings it has read, so that an unchanged round is two metadata requests.
@@ -79,7 +80,7 @@ func (s *Syncer) Round(ctx context.Context) (Result, error) {
 	}
 	s.tell(failed)
 	states, err := s.states(ctx, decisions, index(source), index(target), failed)
-	return Result{Topics: states, Decisions: decisions}, err
+	return Result{Topics: states, Decisions: decisions, Source: source}, err
 }
 
 func describe(ctx context.Context, c *kafka.Client) ([]Topic, error) {

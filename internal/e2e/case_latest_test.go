@@ -1,0 +1,107 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"tidemark/internal/ledger"
+	"tidemark/internal/testcluster"
+	"tidemark/internal/translate"
+)
+
+// claimed waits until every lane of the flow was owned once: from then on where partitions begin is settled.
+func (f *flow) claimed() {
+	f.tb.Helper()
+	cl := suite.target.Client(f.tb)
+	f.until(60*time.Second, "a claim of every lane", func(ctx context.Context) (bool, string) {
+		recs, err := testcluster.Read(ctx, cl, ledger.TopicName(f.alias), testcluster.ReadUncommitted)
+		if err != nil {
+			return false, err.Error()
+		}
+		lanes := map[int32]bool{}
+		for _, r := range recs {
+			if string(r.Key) == "claim" {
+				lanes[r.Partition] = true
+			}
+		}
+		return len(lanes) == f.cfg.Flows[0].Lanes, fmt.Sprintf("%d lanes", len(lanes))
+	})
+}
+
+// TestCase29Latest: a flow that begins at the end copies no history, a crash before anything was mirrored does not make it
+// pass over what came meanwhile, and what appears later is copied from its first record.
+func TestCase29Latest(t *testing.T) {
+	t.Parallel()
+	const topic, later = "c29-t", "c29-later"
+	f := newFlow(t, "c29", "c29-.*", "c29-.*", ", start: latest")
+	f.topic(topic, 2, nil)
+	f.produce(testcluster.Load{Topic: topic, Count: 1000}) // partition 1 stays empty
+	at := spots{}
+	at.add("c29-caught-up", topic, 0, 1000)
+	at.add("c29-new", topic, 0, 1020)
+	f.commitAll(at)
+	w := f.process()
+	f.claimed()
+	_ = w.end(syscall.SIGKILL, 10*time.Second)
+	for seq := range int64(50) {
+		f.write(numbered(topic, int32(seq%2), 1000+seq))
+	}
+	f.topic(later, 1, nil)
+	f.produce(testcluster.Load{Topic: later, Count: 200})
+	if _, err := f.src.UpdatePartitions(t.Context(), 3, topic); err != nil {
+		t.Fatal(err)
+	}
+	f.until(30*time.Second, "the third partition", func(ctx context.Context) (bool, string) {
+		ends, err := f.src.ListEndOffsets(ctx, topic)
+		_, ok := ends.Lookup(topic, 2)
+		return err == nil && ok, fmt.Sprint(err)
+	})
+	f.write(numbered(topic, 2, 5000), numbered(topic, 2, 5001))
+
+	f.process()
+	var got []testcluster.Rec
+	cl := suite.target.Client(t)
+	f.until(60*time.Second, "what came after the first start", func(ctx context.Context) (bool, string) {
+		var err error
+		got, err = testcluster.Read(ctx, cl, f.remote(topic), testcluster.ReadUncommitted)
+		return err == nil && len(got) >= 52, fmt.Sprintf("%d records, %v", len(got), err)
+	})
+	var want []int64
+	for seq := range int64(50) {
+		want = append(want, 1000+seq)
+	}
+	want = append(want, 5000, 5001)
+	var seqs []int64
+	for _, r := range got {
+		seq, _ := r.Seq()
+		seqs = append(seqs, seq)
+	}
+	slices.Sort(seqs)
+	if !slices.Equal(seqs, want) {
+		t.Errorf("the target holds %v", seqs)
+	}
+	f.same(later)
+
+	// 25 records of partition 0 came after offset 1000, every other number. A fence's marker stands among them.
+	for group, first := range map[string]int64{"c29-caught-up": 1000, "c29-new": 1040} {
+		f.until(60*time.Second, fmt.Sprintf("%s in front of number %d", group, first), func(ctx context.Context) (bool, string) {
+			x, err := f.position(ctx, group, topic, 0)
+			i := slices.IndexFunc(got, func(r testcluster.Rec) bool { return r.Partition == 0 && r.Offset >= x })
+			if err != nil || x < 0 || i < 0 {
+				return false, fmt.Sprintf("at %d, %v", x, err)
+			}
+			seq, _ := got[i].Seq()
+			return seq == first, fmt.Sprintf("at %d, in front of %d", x, seq)
+		})
+	}
+	f.commitAll(spots{{"c29-lagging", topic, 0}: 990, {"c29-lagging", later, 0}: 100})
+	f.reaches("c29-lagging", later, 0, 100)
+	f.until(30*time.Second, "a word about the group that lags behind", func(ctx context.Context) (bool, string) {
+		r, ok, err := row(ctx, cl, f.alias, spot{"c29-lagging", topic, 0})
+		return ok && r.Verdict.Kind == translate.NotMirrored && r.Verdict.N == 10 && r.Verdict.Final(), fmt.Sprintf("%v %v", r.Verdict, err)
+	})
+}

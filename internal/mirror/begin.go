@@ -1,0 +1,70 @@
+package mirror
+
+import (
+	"context"
+	"slices"
+
+	"tidemark/internal/kafka"
+	"tidemark/internal/ledger"
+)
+
+// begin decides where the partitions of a lane begin whose flow was told to begin at the end (Settings.FromEnd), at the
+// lane's first take-over: every partition that the source has now begins at its end, those that the flow does not select
+// too, so that they do when it selects them later. What appears after that is newer than the flow and is mirrored whole.
+//
+// The offsets are written before the claim (writeBegins): a crash before the claim's acknowledgement leaves a lane that was
+// never taken over, and offsets that stand in the ledger by then are kept; after it, nothing that is produced can be passed
+// over. Deciding at a partition's first head instead was rejected: a partition without a head can be new as well as old.
+func (l *Lane) begin(ctx context.Context, c *ledger.Contents) {
+	if !l.flow.FromEnd {
+		return
+	}
+	l.flow.mu.Lock()
+	existing, selected := l.flow.existing, l.flow.partitions
+	l.flow.mu.Unlock()
+	var tps []kafka.TP
+	for tp := range existing {
+		if ledger.LaneOf(tp.Topic, tp.Partition, l.flow.Lanes) == l.n {
+			tps = append(tps, tp)
+		}
+	}
+	asked := slices.DeleteFunc(slices.Clone(tps), func(tp kafka.TP) bool { _, ok := selected[tp]; return !ok })
+	// What cannot be asked now has its end taken when it is first looked at.
+	start, _ := offsets(ctx, l.flow.source, asked, -2, false)
+	end, _ := offsets(ctx, l.flow.source, asked, -1, l.flow.Committed)
+	for _, tp := range tps {
+		key := ledger.Partition{Topic: tp.Topic, Partition: tp.Partition}
+		if b, ok := c.Begins[key]; ok && b.TopicID == existing[tp] {
+			continue
+		}
+		from, knowsStart := start[tp]
+		to, knowsEnd := end[tp]
+		switch {
+		case !knowsStart || !knowsEnd:
+			c.Begins[key] = ledger.Begin{TopicID: existing[tp], Offset: ledger.AtEnd}
+		case from < to:
+			c.Begins[key] = ledger.Begin{TopicID: existing[tp], Offset: to}
+		}
+	}
+}
+
+// writeBegins queues what begin decided; it belongs in front of the lane's first claim.
+func (l *Lane) writeBegins(c *ledger.Contents) {
+	for p, b := range c.Begins {
+		k := ledger.Key{Kind: ledger.KindBegin, Topic: p.Topic, Partition: p.Partition}
+		l.ledger.add([]byte(k.String()), b.Encode(), nil)
+	}
+}
+
+// beginsAt is the first source offset that is mirrored of a partition of which nothing is yet.
+func beginsAt(h head, e ends) int64 {
+	switch b := h.begin; {
+	case b == nil || b.TopicID != h.info.SourceTopicID:
+		return e.sourceStart
+	case b.Offset == ledger.AtEnd:
+		return e.sourceEnd
+	default:
+		// Below the log's start if retention overtook it: reading then says what was lost.
+		return b.Offset
+	}
+}

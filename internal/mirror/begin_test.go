@@ -1,0 +1,172 @@
+package mirror
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"tidemark/internal/kafka"
+	"tidemark/internal/ledger"
+	"tidemark/internal/translate"
+)
+
+// fromEnd makes the flow begin at the end, of topics that the source has now, selected or not.
+func (r *rig) fromEnd(topics ...string) {
+	r.t.Helper()
+	r.settings.FromEnd = true
+	r.existing = map[kafka.TP][16]byte{}
+	for _, name := range topics {
+		d, err := r.src.DescribeTopics(r.t.Context(), name)
+		if err != nil || d[0].Err != nil {
+			r.t.Fatal(err, d)
+		}
+		for i := range d[0].Partitions {
+			r.existing[kafka.TP{Topic: name, Partition: i}] = d[0].ID
+		}
+	}
+}
+
+// holds waits until the target has the last n records of each of the source's partitions, and nothing else.
+func (r *rig) holds(topic string, n map[int32]int) {
+	r.t.Helper()
+	r.until("the newest records of "+topic, func() (bool, string) {
+		want, got := r.read(r.src, topic), r.read(r.dst, "A."+topic)
+		for p, all := range want {
+			want[p] = all[len(all)-n[p]:]
+		}
+		if longer(got, want) {
+			r.t.Fatalf("%s: %s", topic, firstDifference(want, got))
+		}
+		diff := firstDifference(want, got)
+		return diff == "", diff
+	})
+}
+
+// claimed waits until the lane's claim is in the ledger: from then on where its partitions begin is settled.
+func (run *running) claimed(r *rig, n int32) {
+	r.t.Helper()
+	r.until("the claim", func() (bool, string) {
+		c, err := run.flow.readLedger(r.t.Context(), kafka.TP{Topic: r.settings.Ledger, Partition: n})
+		return err == nil && c.Claim != nil, fmt.Sprint(err)
+	})
+}
+
+// What the source has when the flow first starts begins at its end; a partition or a topic that appears later is mirrored
+// whole. A crash before the first head moves nothing.
+func TestBeginAtTheEnd(t *testing.T) {
+	r := newRig(t, 1)
+	r.both("orders", 2)
+	r.produce("orders", 0, 1000)
+	old := map[int32]int{}
+	for p, all := range r.read(r.src, "orders") {
+		old[p] = len(all)
+	}
+	r.fromEnd("orders")
+	notYet := r.partitions("orders")
+	for tp, p := range notYet {
+		p.NotYet = "its remote topic is not there"
+		notYet[tp] = p
+	}
+	run := r.start(notYet)
+	run.claimed(r, 0)
+	run.kill()
+	run.wg.Wait()
+
+	r.produce("orders", 1000, 50)
+	newer := map[int32]int{}
+	for p, all := range r.read(r.src, "orders") {
+		newer[p] = len(all) - old[p]
+	}
+	r.both("later", 1)
+	r.produce("later", 0, 30)
+	r.fromEnd("orders", "later") // as the flow sees it now
+	run = r.start(r.partitions("orders", "later"))
+	r.holds("orders", newer)
+	r.same("later")
+
+	// A group below has no position, and waiting would not bring one; one at the beginning goes on exactly.
+	for p, n := range old {
+		tp := kafka.TP{Topic: "orders", Partition: p}
+		v := r.judged(run, "low", tp, int64(n-10), func(v translate.Verdict) bool { return v.Kind == translate.NotMirrored })
+		if !v.Final() || v.HasPosition() || v.N != 10 {
+			t.Errorf("%s: %+v", tp, v)
+		}
+		r.judged(run, "at", tp, int64(n), func(v translate.Verdict) bool { return v.IsExact() && v.Target == 0 })
+	}
+	run.halt(t)
+
+	// The file says earliest now: what began stays where it began.
+	r.settings.FromEnd = false
+	r.produce("orders", 1050, 20)
+	for p, all := range r.read(r.src, "orders") {
+		newer[p] = len(all) - old[p]
+	}
+	run = r.start(r.partitions("orders", "later"))
+	r.holds("orders", newer)
+	r.judged(run, "low", kafka.TP{Topic: "orders"}, int64(old[0]-10), func(v translate.Verdict) bool { return v.Kind == translate.NotMirrored && v.Final() })
+}
+
+// A topic that was there at the first start and is selected later begins at its end then.
+func TestBeginAtTheEndOfATopicSelectedLater(t *testing.T) {
+	r := newRig(t, 1)
+	r.both("orders", 1)
+	r.both("payments", 1)
+	r.produce("payments", 0, 100)
+	r.fromEnd("orders", "payments")
+	run := r.start(r.partitions("orders"))
+	run.claimed(r, 0)
+	run.halt(t)
+	r.produce("payments", 100, 100)
+	run = r.start(r.partitions("orders", "payments"))
+	r.until("payments is opened", func() (bool, string) {
+		c, err := run.flow.readLedger(t.Context(), kafka.TP{Topic: r.settings.Ledger})
+		h, ok := c.Heads[ledger.Partition{Topic: "payments"}]
+		return ok && h.Mirrored(), fmt.Sprint(err)
+	})
+	r.produce("payments", 200, 10)
+	r.holds("payments", map[int32]int{0: 10})
+}
+
+// A topic deleted and created again under its name is newer than the flow.
+func TestBeginOfATopicCreatedAgain(t *testing.T) {
+	r := newRig(t, 1)
+	r.both("orders", 1)
+	r.produce("orders", 0, 100)
+	r.fromEnd("orders")
+	run := r.start(map[kafka.TP]Partition{})
+	run.claimed(r, 0)
+	run.halt(t)
+	if err := r.source.DeleteTopic("orders"); err != nil {
+		t.Fatal(err)
+	}
+	r.src.Kgo().PurgeTopicsFromClient("orders")
+	r.create(r.src, "orders", 1, nil)
+	r.produce("orders", 500, 40)
+	r.start(r.partitions("orders"))
+	r.same("orders")
+}
+
+// Without a readable record of where mirroring begins nothing is guessed: neither history nor what is new.
+func TestDamagedBegin(t *testing.T) {
+	r := newRig(t, 1)
+	r.both("orders", 1)
+	r.produce("orders", 0, 100)
+	r.fromEnd("orders")
+	notYet := maps.Clone(r.partitions("orders"))
+	for tp, p := range notYet {
+		p.NotYet = "its remote topic is not there"
+		notYet[tp] = p
+	}
+	run := r.start(notYet)
+	run.claimed(r, 0)
+	run.halt(t)
+	begin := r.kept(ledger.Key{Kind: ledger.KindBegin, Topic: "orders"})
+	at := r.overwrite(begin, flipped(begin.Value, len(begin.Value)/2))
+	run = r.start(r.partitions("orders"))
+	r.stopped(run, kafka.TP{Topic: "orders"}, "ledger", "damaged", fmt.Sprintf("offset %d of", at))
+	run.halt(t)
+	r.overwrite(begin, begin.Value)
+	r.produce("orders", 100, 7)
+	r.start(r.partitions("orders"))
+	r.holds("orders", map[int32]int{0: 7})
+}
