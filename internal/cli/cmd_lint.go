@@ -18,8 +18,8 @@ import (
 )
 
 type lintOptions struct {
-	json, yaml, connect bool
-	timeout             time.Duration
+	json, yaml, clients, connect, strict bool
+	timeout                              time.Duration
 }
 
 // lintTimeout is for both clusters together; a broker that does not answer by then is a finding, not a reason to wait.
@@ -39,13 +39,18 @@ replication factors are compared with that.
 
 --yaml prints the same configuration as YAML, with the keys only that differ from their defaults. Passwords and keys are
 never printed: what FILE takes from an environment variable or from a file of its own is named, anything else is to be put
-where the comment says.` + "\n\nExit codes: 0 fine, whatever the risks; 1 an error is among the findings; 2 wrong usage, or FILE cannot be read.",
+where the comment says.
+
+--clients prints what each client of each enabled flow works with, and which key of FILE each value comes from: addresses, login,
+time-outs, sizes. Passwords and keys are hidden there too, and so is whatever a configuration provider gives.` + "\n\nExit codes: 0 fine, whatever the risks; 1 an error is among the findings (--strict: or a key that\nmost likely means nothing); 2 wrong usage, or FILE cannot be read.",
 		Args: exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error { return runLint(e, args[0], o) },
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON document (docs/cli.md describes it)")
 	cmd.Flags().BoolVar(&o.yaml, "yaml", false, "print FILE as YAML instead")
+	cmd.Flags().BoolVar(&o.clients, "clients", false, "print what each client works with instead, and where each value comes from")
 	cmd.Flags().BoolVar(&o.connect, "connect", false, "ask the clusters how many brokers they have")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "keys that are misspelt, in the wrong place or weaker than what is done are errors")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", lintTimeout, "with --connect: give up asking after this long")
 	return cmd
 }
@@ -59,6 +64,8 @@ func runLint(e *env, file string, o lintOptions) error {
 		return usagef("--timeout %v: it must be positive", o.timeout)
 	case o.yaml && (o.json || o.connect):
 		return usagef("--yaml prints a configuration: leave out --json and --connect")
+	case o.clients && (o.connect || o.yaml):
+		return usagef("--clients prints what is set: leave out --connect and --yaml")
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -67,6 +74,12 @@ func runLint(e *env, file string, o lintOptions) error {
 	read := config.Examine(file, data, config.Process())
 	if o.yaml {
 		return e.printYAML(file, read)
+	}
+	if o.clients {
+		if len(read.Problems) > 0 {
+			return fmt.Errorf("lint %s: %w\n%s", file, errErrors, read.Problems.Error())
+		}
+		return e.print(lintfile.Clients(file, read), o.json)
 	}
 	var brokers map[string]lintfile.Brokers
 	if o.connect && read.Config != nil {
@@ -80,6 +93,9 @@ func runLint(e *env, file string, o lintOptions) error {
 	}
 	if report.Count(lintfile.Error) > 0 {
 		return fmt.Errorf("lint %s: %w", file, errErrors)
+	}
+	if vain := slices.IndexFunc(read.Remarks, func(r config.Remark) bool { return r.Warn }); o.strict && vain >= 0 {
+		return fmt.Errorf("lint %s --strict: %s", file, read.Remarks[vain])
 	}
 	return nil
 }

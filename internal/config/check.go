@@ -33,7 +33,7 @@ func check(r *report, c *Config, p *positions) {
 	if enabled == 0 && len(r.problems) == 0 {
 		r.problem(at{}, "no flow is enabled", "enable one: enabled: true in YAML, A->B.enabled = true in a properties file")
 	}
-	checkLoops(r, c)
+	checkLoops(r, c, p)
 }
 
 func checkAlias(r *report, alias string, here at) {
@@ -75,17 +75,26 @@ func checkFlow(r *report, c *Config, f Flow, where fieldsAt) {
 	}
 }
 
-// checkLoops notes pairs of flows in which a record could travel for ever. They are no error: with topic lists that do
-// not overlap, identity in both directions is a sound set-up, and only a comparison of real topic names can tell.
-func checkLoops(r *report, c *Config) {
+// checkLoops refuses pairs of flows in which a record would travel for ever, as far as their lists tell, and notes those in
+// which it could. With lists that do not overlap identity in both directions is a sound set-up; what only the names of
+// real topics tell is left to the run, where neither flow takes a topic that both would take.
+func checkLoops(r *report, c *Config, p *positions) {
 	identity := map[FlowName]bool{}
 	for _, f := range c.EnabledFlows() {
 		identity[f.Name()] = f.Policy == PolicyIdentity
 	}
 	for _, f := range c.EnabledFlows() {
 		back := FlowName{Source: f.Target, Target: f.Source}
-		if f.Source < f.Target && identity[f.Name()] && identity[back] {
-			r.noteOn(0, f.Name(), "Policy", "flows %s and %s both keep topic names: a topic that both select would be copied round and round, so keep their topic lists apart", f.Name(), back)
+		if f.Source >= f.Target || !identity[f.Name()] || !identity[back] {
+			continue
 		}
+		if s, err := c.Selection(f); err == nil { // a pattern that is wrong was reported before
+			if topic, found := s.RoundTrip(); found {
+				r.problem(p.flows[f.Name()].of("Policy"), fmt.Sprintf("flows %s and %s both keep topic names and both mirror %q, which would be copied round and round", f.Name(), back, topic),
+					"let one of them exclude what the other mirrors, or give one of them policy default, which adds the source's alias to names")
+				continue
+			}
+		}
+		r.noteOn(0, f.Name(), "Policy", "flows %s and %s both keep topic names: a topic that both select is mirrored by neither, as it would be copied round and round, so keep their topic lists apart", f.Name(), back)
 	}
 }

@@ -23,8 +23,9 @@ type Config struct {
 	Notes    []string           // what is worth saying once at start, in the order of the file
 	Warnings []string           // keys that say nothing to anybody, most likely misspelt or misplaced, in the order of the file
 
-	properties bool                              // a MirrorMaker 2 properties file
-	secrets    map[string]map[string]secretPlace // of secrets that a configuration provider gives, by alias and field
+	// clients are those of a flow. A function, since fmt prints the secrets of a field that is not exported.
+	clients    func(FlowName) map[Role]Cluster
+	properties bool // a MirrorMaker 2 properties file
 }
 
 // Examined is all that there is to say about one file.
@@ -76,14 +77,18 @@ type Cluster struct {
 	SecurityProtocol string   `security:"protocol" choice:"PLAINTEXT SSL SASL_PLAINTEXT SASL_SSL" fold:"upper"`
 	TLS              TLS      // meaningful with SSL and SASL_SSL only
 	SASL             SASL     // meaningful with SASL_PLAINTEXT and SASL_SSL only
+	Client           ClientSettings
 
-	from origins
+	role    Role // whose security this is; anyRole for the cluster's
+	from    origins
+	secrets map[string]secretPlace  // of secrets that a configuration provider gives, by field
+	again   func() (Cluster, error) // looks up anew what security refers to; nil where it refers to nothing
 }
 
 // Flow is one direction of mirroring. Patterns are full-match regular expressions in Go's (RE2) syntax.
 //
 // The tags name the keys that set a field: yaml under flows and defaults, mm2 in a properties file (at top level and
-// after "A->B."). Keys that need more than a field of the right type (replication.policy.class, isolation.level) are
+// after "A->B."). Keys that need more than a field of the right type (replication.policy.class, isolation.level, auto.offset.reset) are
 // read by the code in properties.go.
 type Flow struct {
 	Source  string `yaml:"from"` // alias
@@ -130,6 +135,7 @@ type Flow struct {
 	SyncTopicConfigsInterval time.Duration `yaml:"sync_topic_configs_interval" mm2:"sync.topic.configs.interval.seconds"`
 
 	Isolation           string `yaml:"isolation" choice:"read_committed read_uncommitted"`
+	Start               string `yaml:"start" choice:"earliest latest"`     // of partitions that the source has when the flow first starts; later ones are mirrored whole
 	Lanes               int    `yaml:"lanes" mm2:"tidemark.lanes"`         // partitions of the ledger, fixed when it is created
 	MemoryBytes         int64  `yaml:"memory" mm2:"tidemark.memory.bytes"` // everything fetched and not yet acknowledged
 	UnmirroredPositions string `yaml:"unmirrored_positions" mm2:"tidemark.unmirrored.positions" choice:"none earliest"`
@@ -143,6 +149,8 @@ const (
 	LocationTarget     = "target"
 	ReadCommitted      = "read_committed"
 	ReadUncommitted    = "read_uncommitted"
+	StartEarliest      = "earliest" // with the oldest record
+	StartLatest        = "latest"   // with the first record after the end of the log
 	UnmirroredNone     = "none"     // a group below the first mirrored record gets no position
 	UnmirroredEarliest = "earliest" // it starts at the first record that the target holds
 )

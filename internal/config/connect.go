@@ -1,10 +1,12 @@
 package config
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"tidemark/internal/kafka"
 )
@@ -12,22 +14,67 @@ import (
 // Kafka reads the stores, files and variables that the cluster names, and returns what internal/kafka connects with. The
 // error names every one that cannot be used by the place in the configuration, with the cluster's alias, and no secret.
 func (c Cluster) Kafka() (kafka.Cluster, error) {
-	out := kafka.Cluster{Alias: c.Alias, Bootstrap: c.Bootstrap, ClientID: c.ClientID}
-	var problems []error
-	if c.usesTLS() {
-		conf, err := c.TLS.config(c.from)
-		problems = append(problems, err)
-		out.TLS = conf
-	}
-	if c.usesSASL() {
-		login, err := c.SASL.login(c.from)
-		problems = append(problems, err)
-		out.SASL = login
-	}
-	if err := errors.Join(problems...); err != nil {
+	out := kafka.Cluster{Alias: c.Alias, Bootstrap: c.Bootstrap, ClientID: c.ClientID, Settings: c.Client.kafka()}
+	var err error
+	if out.TLS, out.SASL, err = c.credentials(); err != nil {
 		return kafka.Cluster{}, fmt.Errorf("cluster %s: %w", c.Alias, err)
 	}
+	if c.mayChange() {
+		out.Renew = (&renewal{cluster: c, tls: out.TLS, sasl: out.SASL}).next
+	}
 	return out, nil
+}
+
+// credentials are what a connection is secured with; nil for what the protocol has no use for.
+func (c Cluster) credentials() (*tls.Config, *kafka.SASL, error) {
+	var conf *tls.Config
+	var login *kafka.SASL
+	var confErr, loginErr error
+	if c.usesTLS() {
+		conf, confErr = c.TLS.config(c.from)
+	}
+	if c.usesSASL() {
+		login, loginErr = c.SASL.login(c.from)
+	}
+	return conf, login, errors.Join(confErr, loginErr)
+}
+
+// renewal reads files, variables and references again, for each new connection and each login: whoever renews a password or
+// a certificate need not restart the mirror. What cannot be read leaves what was there before in use, since files are
+// also taken away after the start on purpose.
+type renewal struct {
+	cluster Cluster
+
+	mu   sync.Mutex
+	tls  *tls.Config // the last that could be had
+	sasl *kafka.SASL
+}
+
+func (r *renewal) next() (*tls.Config, *kafka.SASL, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.cluster
+	if c.again != nil {
+		var err error
+		if c, err = c.again(); err != nil {
+			return r.tls, r.sasl, err
+		}
+	}
+	if c.SecurityProtocol != r.cluster.SecurityProtocol || c.SASL.Mechanism != r.cluster.SASL.Mechanism {
+		return r.tls, r.sasl, errors.New("another protocol or mechanism needs a restart")
+	}
+	conf, login, err := c.credentials()
+	if err != nil {
+		return r.tls, r.sasl, err
+	}
+	if login != nil && login.OAuth != nil && login.OAuth.Same(r.sasl.OAuth) {
+		login.OAuth = r.sasl.OAuth // connections share its token
+	}
+	if login != nil && login.AWS != nil && login.AWS.Same(r.sasl.AWS) {
+		login.AWS = r.sasl.AWS
+	}
+	r.tls, r.sasl = conf, login
+	return conf, login, nil
 }
 
 // login is the mechanism's way to prove who we are.
@@ -41,7 +88,9 @@ func (s SASL) login(from origins) (*kafka.SASL, error) {
 	case MechanismOAuth:
 		out.OAuth, err = s.oauth(from, password)
 	case MechanismAWS:
-		out.AWS = &kafka.AWS{Profile: s.AWSProfile}
+		out.AWS = &kafka.AWS{
+			Profile: s.AWSProfile, RoleARN: s.AWSRole, RoleSession: s.AWSRoleSession, ExternalID: s.AWSExternalID, STSRegion: s.AWSSTSRegion,
+		}
 	case MechanismKerberos:
 		out.Kerberos = &kafka.Kerberos{Principal: s.User, Keytab: s.Keytab, ServiceName: s.ServiceName, Config: krb5Conf(s.Krb5Conf)}
 	default:

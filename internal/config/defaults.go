@@ -44,6 +44,7 @@ func DefaultFlow(source, target string) Flow {
 
 		// MirrorMaker 2 reads uncommitted, which copies aborted records as if they had been committed.
 		Isolation: ReadCommitted,
+		Start:     StartEarliest,
 
 		// A lane is the unit that moves between workers. 32 lets 32 workers share a flow and keeps the fences of a
 		// takeover at 1/32 of the partitions; each idle lane costs a ledger partition and a keepalive.

@@ -34,9 +34,9 @@ func rows(t *testing.T) map[string][]string {
 // TestDocsListEveryKey fails when a key is added to the code and not to docs/config.md, or documented and not read.
 func TestDocsListEveryKey(t *testing.T) {
 	documented := rows(t)
-	known := map[string]bool{keyClusters: true, keyDefaults: true, keyFlows: true, keySecurity: true, propPolicy: true}
+	known := map[string]bool{keyClusters: true, keyDefaults: true, keyFlows: true, keySecurity: true, keyClient: true, keyClients: true, propPolicy: true}
 	for tag, targets := range map[string][]any{
-		"yaml": {&Flow{}, &Cluster{}}, "mm2": {&Flow{}}, "security": {&Cluster{}, &TLS{}, &SASL{}},
+		"yaml": {&Flow{}, &Cluster{}}, "mm2": {&Flow{}, &ClientSettings{}}, "client": {&ClientSettings{}}, "security": {&Cluster{}, &TLS{}, &SASL{}},
 	} {
 		for key := range settings(tag, targets...) {
 			known[key] = true
@@ -76,6 +76,32 @@ func TestDocsStateDefaults(t *testing.T) {
 	}
 }
 
+// TestDocsStateClientSettings: the rows of client settings hold every default and every bound that the code has.
+func TestDocsStateClientSettings(t *testing.T) {
+	documented := rows(t)
+	for key, s := range settings("client", &ClientSettings{}) {
+		row := strings.Join(documented[key], "")
+		for _, r := range Roles() {
+			if !r.uses(s.field) {
+				continue
+			}
+			b, d := bounds(r)[s.field], defaultSettings(r)
+			texts := map[string]int64{"default": settings("client", &d)[key].value.Int(), "lower bound": b.least, "upper bound": b.most}
+			switch s.field {
+			case "SendBuffer", "ReceiveBuffer":
+				delete(texts, "default")
+			case "FetchBytes", "PartitionFetchBytes", "FetchMinBytes": // what fit says
+				delete(texts, "upper bound")
+			}
+			for what, n := range texts {
+				if want := "`" + amount(s.field, n) + "`"; !strings.Contains(row, want) {
+					t.Errorf("docs/config.md: the row of %s does not hold the %s of %s, %s: %s", key, what, r, want, row)
+				}
+			}
+		}
+	}
+}
+
 func defaultText(v reflect.Value) string {
 	switch value := v.Interface().(type) {
 	case []string:
@@ -97,7 +123,7 @@ func defaultText(v reflect.Value) string {
 func TestEveryFieldHasAKey(t *testing.T) {
 	for field := range reflect.TypeFor[Flow]().Fields() {
 		yaml, mm2 := field.Tag.Get("yaml"), field.Tag.Get("mm2")
-		special := map[string]bool{"Source": true, "Target": true, "Policy": true, "Isolation": true} // read by properties.go
+		special := map[string]bool{"Source": true, "Target": true, "Policy": true, "Isolation": true, "Start": true} // read by properties.go
 		if yaml == "" || (mm2 == "") != special[field.Name] {
 			t.Errorf("field %s: yaml %q, mm2 %q", field.Name, yaml, mm2)
 		}

@@ -20,13 +20,14 @@ const (
 	propPolicy    = "replication.policy.class"
 	propEnabled   = "enabled"
 	propIsolation = "isolation.level"
+	propReset     = "auto.offset.reset"
 	policyPackage = "org.apache.kafka.connect.mirror."
 )
 
 // mm2File reads one MirrorMaker 2 properties file into a report.
 //
 // Whose value wins follows MirrorMaker 2. For a flow's settings: "A->B.key" before the top-level key. For a cluster's
-// address and security: "A.key" before the top-level key. For the isolation level see isolation.
+// address and security: "A.key" before the top-level key. For what a consumer's keys say see reading.
 type mm2File struct {
 	report
 	aliases   []string
@@ -35,6 +36,7 @@ type mm2File struct {
 	top       map[string]entry              // keys at top level
 	clusters  map[string]map[string]entry   // keys after "A."
 	flows     map[FlowName]map[string]entry // keys after "A->B."
+	known     map[scope][]string            // what honoured said
 }
 
 func parseProperties(name string, data []byte, outside Outside) Examined {
@@ -50,16 +52,18 @@ func parseProperties(name string, data []byte, outside Outside) Examined {
 		return m.finish(nil, nil)
 	}
 	m.sort(readEntries(&m.report, data))
-	c := &Config{File: name, Clusters: map[string]Cluster{}, properties: true, secrets: map[string]map[string]secretPlace{}}
+	c := &Config{File: name, Clusters: map[string]Cluster{}, properties: true}
+	clients := map[FlowName]map[Role]Cluster{}
+	c.clients = func(f FlowName) map[Role]Cluster { return clients[f] }
 	places := newPositions()
 	for _, alias := range m.aliases {
 		c.Clusters[alias] = m.cluster(alias)
-		c.secrets[alias] = m.secretsOf(c.Clusters[alias])
 		places.clusters[alias] = m.top[propClusters].at()
 	}
 	for _, flow := range m.named() {
 		f, where := m.flow(flow)
 		c.Flows = append(c.Flows, f)
+		clients[flow] = m.clients(c, f)
 		places.flows[flow] = where
 	}
 	check(&m.report, c, places)
@@ -189,7 +193,7 @@ func (m *mm2File) flow(name FlowName) (Flow, fieldsAt) {
 			m.policy(&f, e)
 		}
 	}
-	m.isolation(&f, name, where)
+	m.reading(&f, name, where)
 	for _, key := range slices.Sorted(maps.Keys(own)) {
 		m.judge(own[key], key, flowScope)
 	}
@@ -287,25 +291,39 @@ func (m *mm2File) policy(f *Flow, e entry) {
 	}
 }
 
-// isolation finds the isolation level of the flow's reads. MirrorMaker 2 builds its consumer in layers; from the
-// weakest: "A->B.consumer.", "A.consumer.", "A->B.source.consumer.". A top-level "source.consumer." has no effect there;
-// here it is the weakest layer, since it can only mean this.
-func (m *mm2File) isolation(f *Flow, name FlowName, where fieldsAt) {
-	for _, layer := range []struct {
-		entries map[string]entry
-		key     string
-	}{
-		{m.top, "source.consumer." + propIsolation},
-		{m.flows[name], "consumer." + propIsolation},
-		{m.clusters[name.Source], "consumer." + propIsolation},
-		{m.flows[name], "source.consumer." + propIsolation},
-	} {
-		e, ok := layer.entries[layer.key]
-		if !ok {
-			continue
+// reading finds the settings of the flow's reads that MirrorMaker 2 takes from its consumer: the isolation level, and where
+// a partition begins. It builds that consumer in layers; from the weakest: "A->B.consumer.", "A.consumer.",
+// "A->B.source.consumer.". A top-level "source.consumer." has no effect there; here it is the weakest layer, since it can
+// only mean this.
+func (m *mm2File) reading(f *Flow, name FlowName, where fieldsAt) {
+	for _, key := range readingKeys() {
+		v := reflect.ValueOf(f).Elem().FieldByName(key.field)
+		for _, layer := range []struct {
+			entries map[string]entry
+			key     string
+		}{
+			{m.top, "source.consumer." + key.name},
+			{m.flows[name], "consumer." + key.name},
+			{m.clusters[name.Source], "consumer." + key.name},
+			{m.flows[name], "source.consumer." + key.name},
+		} {
+			if e, ok := layer.entries[layer.key]; ok {
+				m.set(setting{field: key.field, value: v, choice: key.choice}, layer.key, e, where)
+			}
 		}
-		v := reflect.ValueOf(f).Elem().FieldByName("Isolation")
-		m.set(setting{field: "Isolation", value: v, choice: []string{ReadCommitted, ReadUncommitted}}, layer.key, e, where)
+	}
+}
+
+// readingKey is a key of the source's consumer that sets a field of Flow.
+type readingKey struct {
+	name, field string
+	choice      []string
+}
+
+func readingKeys() []readingKey {
+	return []readingKey{
+		{propIsolation, "Isolation", []string{ReadCommitted, ReadUncommitted}},
+		{propReset, "Start", []string{StartEarliest, StartLatest}},
 	}
 }
 

@@ -35,7 +35,7 @@ func reasons() []reason {
 	top, cluster, flow := topScope, clusterScope, flowScope
 	anywhere := []scope{top, cluster, flow}
 	connector := []scope{top, flow}
-	return []reason{
+	return append(clientReasons(), []reason{
 		{
 			connector, "workers that run with the same file share its flows; start another one for more throughput",
 			[]string{"tasks.max", "tasks.max.enforce"},
@@ -69,12 +69,6 @@ func reasons() []reason {
 		}},
 		{anywhere, "requests have their own time-outs", []string{"admin.timeout.ms", "consumer.poll.timeout.ms"}},
 		{anywhere, "Java classes cannot be loaded", []string{"forwarding.admin.class"}},
-		{[]scope{top, cluster}, "mirroring begins with the oldest record of a topic, always", []string{"consumer.auto.offset.reset"}},
-		{
-			[]scope{flow},
-			"mirroring begins with the oldest record of a topic, always",
-			[]string{"consumer.auto.offset.reset", "source.consumer.auto.offset.reset"},
-		},
 		{connector, "the aliases are those of the flow's name", []string{"source.cluster.alias", "target.cluster.alias"}},
 		{
 			[]scope{top},
@@ -86,18 +80,18 @@ func reasons() []reason {
 			"batches are forwarded as they are, so there is no producer to tune",
 			[]string{"producer.*", "target.producer.*", "source.producer.*"},
 		},
-		{[]scope{cluster, flow}, "a cluster has one set of client settings: write address and security as A.key", []string{
+		{[]scope{cluster, flow}, "no client here has such a setting", []string{
 			"consumer.*", "admin.*", "source.consumer.*", "target.consumer.*", "source.admin.*", "target.admin.*",
-			"source.cluster.*", "target.cluster.*",
 		}},
+		{[]scope{cluster, flow}, "write address and security as A.key", []string{"source.cluster.*", "target.cluster.*"}},
 		{
 			[]scope{flow},
-			"a cluster has one address and one set of security settings: write them as A.key",
+			"address and security belong to a cluster (A.key) or, but for the address, to a kind of client (A.consumer.key, A->B.source.consumer.key)",
 			[]string{propBootstrap, propClientID, "security.protocol", "ssl.*", "sasl.*"},
 		},
 		{anywhere, "Go's TLS defaults are used", []string{"ssl.*"}},
 		{anywhere, "how a login is renewed is not a setting, and Java classes cannot be loaded", []string{"sasl.*"}},
-	}
+	}...)
 }
 
 // filterClasses are classes that choose what is mirrored. The default ones are what is built in; another one cannot be
@@ -114,7 +108,10 @@ func filterClasses() map[string]string {
 func honoured(s scope) []string {
 	var keys []string
 	if s != clusterScope {
-		keys = append(keysOf(settings("mm2", &Flow{})), propPolicy, "source.consumer."+propIsolation)
+		keys = append(keysOf(settings("mm2", &Flow{})), propPolicy)
+		for _, k := range readingKeys() {
+			keys = append(keys, "source.consumer."+k.name)
+		}
 		for old := range renamedKeys() {
 			keys = append(keys, old)
 		}
@@ -123,16 +120,30 @@ func honoured(s scope) []string {
 		}
 	}
 	if s != topScope {
-		keys = append(keys, "consumer."+propIsolation)
+		for _, k := range readingKeys() {
+			keys = append(keys, "consumer."+k.name)
+		}
 	}
 	if s != flowScope {
 		keys = append(keys, securityKeys()...)
 	}
+	keys = append(keys, clientSettingKeys(s)...)
 	if s == topScope {
 		keys = append(keys, propClusters, propProviders)
 		keys = slices.DeleteFunc(keys, func(k string) bool { return k == propClientID })
 	}
 	return keys
+}
+
+// honoured asks for the keys of a scope once for a file.
+func (m *mm2File) honoured(s scope) []string {
+	if m.known == nil {
+		m.known = map[scope][]string{}
+	}
+	if m.known[s] == nil {
+		m.known[s] = honoured(s)
+	}
+	return m.known[s]
 }
 
 // judge notes a key that has no effect, with the reason or the key that it may have been meant for. MirrorMaker 2
@@ -149,23 +160,33 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 		m.judgeProvider(e, key)
 		return
 	}
-	if m.refuse(e, key, s) {
+	if m.refuse(e, key, s) || s != topScope && m.weakened(e, key) {
 		return
 	}
-	known := honoured(s)
+	known := m.honoured(s)
 	if slices.Contains(known, key) {
+		m.unused(e, key, s)
+		return
+	}
+	if right := misplaced(s, key); right != "" {
+		m.warn(e.line, "%s has no effect: write it as %s%s", e.key, right, unread(e))
 		return
 	}
 	for _, r := range reasons() {
 		if slices.Contains(r.scopes, s) && slices.ContainsFunc(r.keys, func(k string) bool { return matches(k, key) }) {
+			if n := misspelt(key, known); n != "" && !slices.Contains(r.keys, key) {
+				m.warn(e.line, "%s has no effect: unknown key, did you mean %s?%s", e.key, strings.TrimSuffix(e.key, key)+n, unread(e))
+				return
+			}
 			m.note(e.line, "%s has no effect: %s%s%s", e.key, r.why, ignoredToo(s, key), unread(e))
 			return
 		}
 	}
-	if s != flowScope && slices.Contains(honoured(flowScope), key) {
+	if s != flowScope && slices.Contains(m.honoured(flowScope), key) {
 		m.warn(e.line, "%s has no effect: write it at top level or as A->B.%s%s", e.key, key, unread(e))
 		return
 	}
+	known = slices.Clone(known)
 	for _, r := range reasons() {
 		if slices.Contains(r.scopes, s) {
 			known = append(known, r.keys...)
@@ -173,6 +194,9 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 	}
 	known = slices.DeleteFunc(known, func(k string) bool { return strings.HasSuffix(k, "*") })
 	if n := nearest(key, known); n != "" {
+		if now, ok := renamedKeys()[n]; ok {
+			n = now
+		}
 		m.warn(e.line, "%s has no effect: unknown key, did you mean %s?%s", e.key, strings.TrimSuffix(e.key, key)+n, unread(e))
 		return
 	}

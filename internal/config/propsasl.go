@@ -34,6 +34,9 @@ func (m *mm2File) sasl(c *Cluster, get lookup) {
 		return
 	}
 	c.SASL.Mechanism = mechanism
+	if ok {
+		c.from.fields["Mechanism"] = e.at()
+	}
 	if !m.handlers(mechanism, get) {
 		return
 	}
@@ -50,7 +53,7 @@ func (m *mm2File) sasl(c *Cluster, get lookup) {
 			m.problem(here, err.Error(), example(mechanism))
 			return
 		}
-		for _, field := range []string{"User", "Password", "TokenCAFile", "Keytab"} {
+		for _, field := range []string{"User", "Password", "TokenCAFile", "Keytab", "AWSProfile", "AWSRole", "AWSRoleSession", "AWSExternalID", "AWSSTSRegion", "ServiceName", "Scope", "Extensions"} {
 			c.from.fields[field] = here
 		}
 	case e.line > 0:
@@ -58,7 +61,7 @@ func (m *mm2File) sasl(c *Cluster, get lookup) {
 	case mechanism == MechanismOAuth || mechanism == MechanismAWS: // all that they need can stand elsewhere
 		here = m.protocolAt(c.Alias)
 	default:
-		m.problem(m.protocolAt(c.Alias), fmt.Sprintf("cluster %s has no sasl.jaas.config for mechanism %s", c.Alias, mechanism), example(mechanism))
+		m.problem(m.protocolAt(c.Alias), fmt.Sprintf("%s has no sasl.jaas.config for mechanism %s", c.who(), mechanism), example(mechanism))
 		return
 	}
 	var err error
@@ -181,14 +184,16 @@ func tokenURL(text string) *fault {
 
 func fileURL(text string) bool { return strings.HasPrefix(text, "file:") }
 
-// aws takes the profile. What else the module can do is find credentials of a role, which needs a service of its own.
+// aws takes the profile and the role. Keys in the login itself are not read.
 func (l login) aws(s *SASL) error {
-	for _, name := range slices.Sorted(maps.Keys(l.options)) {
-		if strings.HasPrefix(name, "awsRole") {
-			return fmt.Errorf("%s: assuming a role is not supported; let the environment or a profile hold the role's credentials", name)
+	for _, name := range []string{"awsRoleAccessKeyId", "awsRoleSecretAccessKey", "awsRoleSessionToken"} {
+		if l.options[name] != "" {
+			return fmt.Errorf("%s: keys are not read from the login; let the environment or a profile hold them", name)
 		}
 	}
 	s.AWSProfile = l.options["awsProfileName"].Reveal()
+	s.AWSRole, s.AWSRoleSession = l.options["awsRoleArn"].Reveal(), l.options["awsRoleSessionName"].Reveal()
+	s.AWSExternalID, s.AWSSTSRegion = l.options["awsRoleExternalId"].Reveal(), l.options["awsStsRegion"].Reveal()
 	return nil
 }
 

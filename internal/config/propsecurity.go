@@ -23,45 +23,74 @@ func securityKeys() []string {
 func (m *mm2File) cluster(alias string) Cluster {
 	c := defaultCluster(alias)
 	c.from = origins{file: m.file, fields: map[string]at{}}
-	get := func(key string) (entry, string, bool) {
-		e, ok := m.clusters[alias][key]
-		if !ok && key != propClientID {
-			e, ok = m.top[key]
-		}
-		if !ok {
-			return entry{}, "", false
-		}
-		value, ok := m.text(e)
-		return e, value, ok
-	}
+	where := m.clusterLayers(alias)
+	get := m.find(where.security)
 	if e, value, ok := get(propBootstrap); ok {
+		c.from.fields["Bootstrap"] = e.at()
 		s := setting{value: reflect.ValueOf(&c).Elem().FieldByName("Bootstrap"), kind: "addresses"}
 		m.faults(e.at(), s.setList(splitList(value)))
 	} else if e.line == 0 { // where it is there, what it refers to is the problem, and has been told
 		m.problem(m.top[propClusters].at(), fmt.Sprintf("cluster %s has no address", alias),
 			"add "+alias+"."+propBootstrap+" = host:9092")
 	}
-	if _, value, ok := get(propClientID); ok && value != "" {
-		c.ClientID = value
+	m.tune(&c, anyRole, where.settings)
+	m.secure(&c, where.security)
+	m.hide(&c)
+	if !c.usesTLS() {
+		m.idle(c, "ssl.")
 	}
+	if !c.usesSASL() {
+		m.idle(c, "sasl.")
+	}
+	return c
+}
+
+// secure gives a client its protocol, certificates and login.
+func (m *mm2File) secure(c *Cluster, where []layer) {
+	get := m.find(where)
+	c.SecurityProtocol, c.TLS, c.SASL = ProtocolPlaintext, TLS{VerifyHostname: true}, SASL{}
 	if e, value, ok := get("security.protocol"); ok {
 		protocols := []string{ProtocolPlaintext, ProtocolSSL, ProtocolSASLPlaintext, ProtocolSASLSSL}
 		c.SecurityProtocol = strings.ToUpper(value)
+		c.from.fields["SecurityProtocol"] = e.at()
 		if !slices.Contains(protocols, c.SecurityProtocol) {
 			m.problem(e.at(), fmt.Sprintf("%q is no security protocol", value), "write one of "+strings.Join(protocols, ", "))
 		}
 	}
 	if c.usesTLS() {
-		m.tls(&c, get)
-	} else {
-		m.idle(c, "ssl.")
+		m.tls(c, get)
 	}
 	if c.usesSASL() {
-		m.sasl(&c, get)
-	} else {
-		m.idle(c, "sasl.")
+		m.sasl(c, get)
 	}
-	return c
+	c.secrets = m.secretsOf(*c)
+	c.again = m.later(*c, where)
+}
+
+// later looks up anew what the security settings refer to; nil where they hold no reference. The file itself is not read
+// again: what it says changes at the next start, for all workers at once.
+func (m *mm2File) later(c Cluster, where []layer) func() (Cluster, error) {
+	refers := false
+	for _, here := range c.from.fields {
+		_, borrowed := m.borrowed[here]
+		refers = refers || borrowed
+	}
+	if !refers {
+		return nil
+	}
+	return func() (Cluster, error) {
+		fresh := &mm2File{
+			report: report{file: m.file}, aliases: m.aliases, providers: m.providers, outside: m.outside,
+			top: m.top, clusters: m.clusters, flows: m.flows,
+		}
+		again := c
+		again.from = origins{file: m.file, fields: map[string]at{}}
+		fresh.secure(&again, where)
+		if len(fresh.problems) > 0 {
+			return Cluster{}, fresh.problems
+		}
+		return again, nil
+	}
 }
 
 // idle notes a cluster's own security keys that its protocol does not use. Top-level keys are left alone: they are
@@ -99,6 +128,7 @@ func (m *mm2File) tls(c *Cluster, get lookup) {
 		}
 	}
 	if e, value, ok := get("ssl.endpoint.identification.algorithm"); ok {
+		c.from.fields["VerifyHostname"] = e.at()
 		switch strings.ToLower(value) {
 		case "":
 			c.TLS.VerifyHostname = false

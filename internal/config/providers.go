@@ -312,6 +312,9 @@ func (m *mm2File) judgeProvider(e entry, key string) {
 // is written in the file, or put together from several parts, is not among them.
 func (m *mm2File) secretsOf(c Cluster) map[string]secretPlace {
 	out := map[string]secretPlace{}
+	if len(m.borrowed) == 0 {
+		return out
+	}
 	for _, target := range []any{&c.TLS, &c.SASL} {
 		for _, s := range settings("security", target) {
 			value, secret := reflect.TypeAssert[Secret](s.value)
@@ -319,10 +322,7 @@ func (m *mm2File) secretsOf(c Cluster) map[string]secretPlace {
 			if !secret || !told || value == "" {
 				continue
 			}
-			text := m.clusters[c.Alias][strings.TrimPrefix(where.key, c.Alias+".")].value
-			if e, ok := m.top[where.key]; ok && e.line == where.line {
-				text = e.value
-			}
+			text := m.entryAt(where).value
 			if place, ok := m.comesFrom(text, value); ok {
 				out[s.field] = place
 			}
@@ -336,6 +336,25 @@ func (m *mm2File) secretsOf(c Cluster) map[string]secretPlace {
 		}
 	}
 	return out
+}
+
+// entryAt is the entry of a place.
+func (m *mm2File) entryAt(where at) entry {
+	groups := []map[string]entry{m.top}
+	for _, entries := range m.clusters {
+		groups = append(groups, entries)
+	}
+	for _, entries := range m.flows {
+		groups = append(groups, entries)
+	}
+	for _, entries := range groups {
+		for _, e := range entries {
+			if e.at() == where {
+				return e
+			}
+		}
+	}
+	return entry{}
 }
 
 // comesFrom says whether a text is one reference that stands for the value, and where that is kept. It compares, since a

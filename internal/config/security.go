@@ -43,7 +43,11 @@ type SASL struct {
 	Scope               string   `security:"scope"`
 	Extensions          []string `security:"extensions" kind:"pairs"` // name=value
 
-	AWSProfile string `security:"aws_profile"` // of the shared credentials file; empty: the environment, then its default profile
+	AWSProfile     string `security:"aws_profile"` // of the shared configuration; empty: what the environment says
+	AWSRole        string `security:"aws_role"`    // to assume; empty: none
+	AWSRoleSession string `security:"aws_role_session"`
+	AWSExternalID  string `security:"aws_external_id"`
+	AWSSTSRegion   string `security:"aws_sts_region"`
 
 	Keytab      string `security:"keytab" kind:"path"`
 	ServiceName string `security:"service_name"` // of the brokers' principals; empty: kafka
@@ -74,7 +78,7 @@ func usedBy(mechanism string) []string {
 	case MechanismOAuth:
 		return slices.Concat([]string{"User"}, password, passwordFields("TokenCAPassword"), []string{"TokenURL", "TokenCAFile", "TokenEncoded", "Scope", "Extensions"})
 	case MechanismAWS:
-		return []string{"AWSProfile"}
+		return []string{"AWSProfile", "AWSRole", "AWSRoleSession", "AWSExternalID", "AWSSTSRegion"}
 	case MechanismKerberos:
 		return []string{"User", "Keytab", "ServiceName", "Krb5Conf"}
 	}
@@ -85,7 +89,9 @@ func usedBy(mechanism string) []string {
 // their files are read.
 type origins struct {
 	file   string
-	fields map[string]at // by field of TLS or SASL
+	fields map[string]at // by field of Cluster, TLS, SASL or ClientSettings
+	// borrowed are the references of values that configuration providers give, by field.
+	borrowed map[string]string
 }
 
 // problem is what is wrong with what a field names. Without a known place it is about the whole file.

@@ -128,7 +128,7 @@ func (s setting) setSize(text string) *fault {
 	if err != nil || n > math.MaxInt64/unit {
 		return &fault{fmt.Sprintf("%q is no size", text), "write bytes, or a number with KiB, MiB or GiB, such as 64MiB"}
 	}
-	if n*unit < minMemory {
+	if s.kind != "bytes" && n*unit < minMemory {
 		return &fault{fmt.Sprintf("%q is too little to mirror with", text), fmt.Sprintf("give at least %d MiB", minMemory>>20)}
 	}
 	s.value.SetInt(n * unit)
@@ -158,7 +158,7 @@ func (s setting) setList(elements []string) []fault {
 		case "pairs":
 			f = pair(e)
 		default:
-			f = pattern(e)
+			f = s.pattern(e)
 		}
 		if f != nil {
 			faults = append(faults, *f)
@@ -181,11 +181,15 @@ func pair(text string) *fault {
 }
 
 // pattern checks one filter pattern with the very code that will match with it.
-func pattern(text string) *fault {
+func (s setting) pattern(text string) *fault {
 	if text == "" {
 		return &fault{"an empty pattern matches no name", "remove it"}
 	}
-	_, err := mm2.NewKeyedFilter("", []string{text}, nil)
+	include, exclude := []string{text}, []string(nil)
+	if strings.HasSuffix(s.field, "Exclude") { // what to write instead is for the other list
+		include, exclude = nil, include
+	}
+	_, err := mm2.NewKeyedFilter("", include, exclude)
 	if pe, ok := errors.AsType[*mm2.PatternError](err); ok {
 		return &fault{fmt.Sprintf("pattern %q: %s", text, pe.Reason), pe.Nearest}
 	}

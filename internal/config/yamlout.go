@@ -52,7 +52,16 @@ func (c *Config) YAML(base string) ([]byte, error) {
 type yamlWriter struct {
 	*Config
 
-	base string
+	base   string
+	client string // whose security is being written; empty for a cluster's
+}
+
+// unique is what a name for something of a client begins with.
+func (w yamlWriter) unique(c Cluster) string {
+	if w.client == "" {
+		return c.Alias
+	}
+	return w.client
 }
 
 func mappingOf() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode} }
@@ -134,6 +143,9 @@ func (w yamlWriter) flow(f Flow) *yaml.Node {
 			put(out, key, valueNode(have[key]))
 		}
 	}
+	if clients := w.flowClients(f); len(clients.Content) > 0 {
+		put(out, keyClients, clients)
+	}
 	return out
 }
 
@@ -146,7 +158,7 @@ func sharedKeys(flows []*yaml.Node) *yaml.Node {
 	}
 	for i := 0; i < len(flows[0].Content); {
 		key, value := flows[0].Content[i].Value, flows[0].Content[i+1]
-		everywhere := key != "from" && key != "to" && key != "enabled"
+		everywhere := key != "from" && key != "to" && key != "enabled" && key != keyClients // defaults hold no clients
 		for _, f := range flows[1:] {
 			other := child(f, key)
 			everywhere = everywhere && other != nil && reflect.DeepEqual(value, other)
@@ -192,24 +204,31 @@ func (w yamlWriter) cluster(c Cluster) *yaml.Node {
 			put(out, key, valueNode(have[key]))
 		}
 	}
-	if c.SecurityProtocol == ProtocolPlaintext {
-		return out
+	if tuned := tunedNode(c.Client, ClientSettings{}); len(tuned.Content) > 0 {
+		put(out, keyClient, tuned)
 	}
+	if c.SecurityProtocol != ProtocolPlaintext {
+		put(out, keySecurity, w.security(c))
+	}
+	return out
+}
+
+// security is how a client proves who it is.
+func (w yamlWriter) security(c Cluster) *yaml.Node {
 	security := mappingOf()
 	put(security, "protocol", textNode(c.SecurityProtocol))
 	if c.usesTLS() {
 		w.inline(security, c)
-		w.fields(security, c.Alias, &c.TLS, &TLS{VerifyHostname: true})
+		w.fields(security, c, &c.TLS, &TLS{VerifyHostname: true})
 	}
 	if c.usesSASL() {
-		w.fields(security, c.Alias, &c.SASL, &SASL{})
+		w.fields(security, c, &c.SASL, &SASL{})
 	}
-	put(out, keySecurity, security)
-	return out
+	return security
 }
 
 // fields writes the settings of TLS or SASL that are not at their defaults.
-func (w yamlWriter) fields(out *yaml.Node, alias string, target, base any) {
+func (w yamlWriter) fields(out *yaml.Node, c Cluster, target, base any) {
 	keys, have := inOrder("security", target)
 	_, defaults := inOrder("security", base)
 	for _, key := range keys {
@@ -218,7 +237,7 @@ func (w yamlWriter) fields(out *yaml.Node, alias string, target, base any) {
 			continue
 		}
 		if _, secret := reflect.TypeAssert[Secret](s.value); secret {
-			w.secret(out, alias, key, s.field)
+			w.secret(out, c, key, s.field)
 			continue
 		}
 		value := valueNode(s)
@@ -230,8 +249,8 @@ func (w yamlWriter) fields(out *yaml.Node, alias string, target, base any) {
 }
 
 // secret writes where a secret is, or a variable to put it into.
-func (w yamlWriter) secret(out *yaml.Node, alias, key, field string) {
-	place := w.secrets[alias][field]
+func (w yamlWriter) secret(out *yaml.Node, c Cluster, key, field string) {
+	place := c.secrets[field]
 	switch {
 	case place.file != "":
 		put(out, key+"_file", textNode(w.absolute(place.file)))
@@ -240,7 +259,7 @@ func (w yamlWriter) secret(out *yaml.Node, alias, key, field string) {
 		put(out, key+"_env", textNode(place.env))
 		return
 	}
-	variable := textNode(variableName(alias + "_" + key))
+	variable := textNode(variableName(w.unique(c) + "_" + key))
 	variable.LineComment = "set this variable to the value that is in " + filepath.Base(w.File)
 	put(out, key+"_env", variable)
 }
@@ -268,7 +287,7 @@ func (w yamlWriter) inline(out *yaml.Node, c Cluster) {
 		if part.text == "" || part.file != "" {
 			continue
 		}
-		name := textNode(filepath.Join(w.base, c.Alias+"-"+part.key+".pem"))
+		name := textNode(filepath.Join(w.base, w.unique(c)+"-"+part.key+".pem"))
 		name.LineComment = "write the PEM text that is in " + filepath.Base(w.File) + " into this file"
 		put(out, part.key, name)
 	}

@@ -36,12 +36,16 @@ func (y *yamlFile) clusters(n *yaml.Node, c *Config, p *positions) {
 		node := nodes[alias]
 		path := join(keyClusters, alias)
 		cluster := defaultCluster(alias)
-		where, parts := y.into(node, path, "yaml", []string{keySecurity}, &cluster)
+		where, parts := y.into(node, path, "yaml", []string{keySecurity, keyClient}, &cluster)
+		cluster.from = origins{file: y.file, fields: where}
 		if _, ok := where["Bootstrap"]; !ok && resolve(node).Kind == yaml.MappingNode {
 			y.problem(at{node.Line, path}, "has no bootstrap", "give the address of one or more brokers: bootstrap: host:9092")
 		}
 		if s, ok := parts[keySecurity]; ok {
 			y.security(s, join(path, keySecurity), &cluster)
+		}
+		if s, ok := parts[keyClient]; ok {
+			y.tune(s, join(path, keyClient), &cluster, anyRole)
 		}
 		c.Clusters[alias] = cluster
 		p.clusters[alias] = at{node.Line, path}
@@ -66,6 +70,8 @@ func (y *yamlFile) flows(n, defaults *yaml.Node, c *Config, p *positions) {
 	if defaults != nil {
 		y.defaults(defaults, &Flow{})
 	}
+	clients := map[FlowName]map[Role]Cluster{}
+	c.clients = func(f FlowName) map[Role]Cluster { return clients[f] }
 	for i, node := range n.Content {
 		path := fmt.Sprintf("%s[%d]", keyFlows, i)
 		f := DefaultFlow("", "")
@@ -73,7 +79,7 @@ func (y *yamlFile) flows(n, defaults *yaml.Node, c *Config, p *positions) {
 		if defaults != nil {
 			where = y.defaults(defaults, &f)
 		}
-		own, _ := y.into(node, path, "yaml", nil, &f)
+		own, parts := y.into(node, path, "yaml", []string{keyClients}, &f)
 		maps.Copy(where, own)
 		where[""] = at{node.Line, path}
 		if _, ok := own["Source"]; !ok && resolve(node).Kind == yaml.MappingNode {
@@ -92,6 +98,7 @@ func (y *yamlFile) flows(n, defaults *yaml.Node, c *Config, p *positions) {
 		}
 		p.flows[f.Name()] = where
 		c.Flows = append(c.Flows, f)
+		clients[f.Name()] = y.clients(parts[keyClients], join(path, keyClients), c, f)
 	}
 }
 

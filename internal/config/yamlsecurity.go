@@ -20,7 +20,7 @@ type securityWalk struct {
 func (y *yamlFile) security(n *yaml.Node, path string, c *Cluster) {
 	c.SecurityProtocol = ""
 	where, _ := y.into(n, path, "security", nil, c, &c.TLS, &c.SASL)
-	c.from = origins{file: y.file, fields: where}
+	c.from = origins{file: y.file, fields: merged(c.from.fields, where)}
 	w := securityWalk{yamlFile: y, c: c, where: where, self: at{n.Line, path}}
 	if c.SecurityProtocol == "" {
 		// A wrong one is reported already, and what else it needs cannot be said.

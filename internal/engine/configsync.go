@@ -17,6 +17,13 @@ func (f *flow) followConfigs(r *topics.Rules) {
 	if f.cfg.SyncTopicConfigs {
 		r.FollowConfigs = f.cfg.SyncTopicConfigsInterval
 	}
+	r.Recall = func(topic string) (topics.Kept, bool) {
+		c, held := f.mirror.Configs(topic)
+		return topics.Kept{SourceID: c.SourceID, TargetID: c.TargetID, Ours: c.Values}, held
+	}
+	r.Remember = func(topic string, k topics.Kept) bool {
+		return f.mirror.RememberConfigs(topic, ledger.Configs{SourceID: k.SourceID, TargetID: k.TargetID, Values: k.Ours})
+	}
 }
 
 // settingsEvery is how often settings of topics are looked at to be followed; 0: they are not.

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,30 +22,17 @@ import (
 const lookEvery = 5 * time.Second
 
 // policy is the flow's replication policy.
-func (f *flow) policy() mm2.Policy {
-	d := mm2.DefaultPolicy{Separator: f.cfg.Separator, DotInternal: !f.cfg.InternalSeparator, Aliases: f.aliases}
-	if f.cfg.Policy == config.PolicyIdentity {
-		return mm2.IdentityPolicy{Source: f.cfg.Source, Separator: d.Separator, DotInternal: d.DotInternal, Aliases: f.aliases}
-	}
-	return d
-}
+func (f *flow) policy() mm2.Policy { return f.selects.Policy }
 
 func (f *flow) rules() (topics.Rules, error) {
-	filter, err := mm2.NewKeyedFilter("topics", f.cfg.Topics, f.cfg.TopicsExclude)
+	keys, err := mm2.NewKeyedFilter("config.properties", nil, f.cfg.ConfigPropertiesExclude)
 	if err != nil {
 		return topics.Rules{}, err
 	}
-	var out *regexp.Regexp
-	if len(f.cfg.ConfigPropertiesExclude) > 0 {
-		out, err = regexp.Compile("^(?:" + strings.Join(f.cfg.ConfigPropertiesExclude, "|") + ")$")
-		if err != nil {
-			return topics.Rules{}, fmt.Errorf("config properties exclude: %w", err)
-		}
-	}
 	r := topics.Rules{
-		Selection:         mm2.Selection{Policy: f.policy(), Source: f.cfg.Source, Target: f.cfg.Target, Topics: filter, Heartbeats: f.cfg.ReplicateHeartbeats},
+		Selection:         f.selects,
 		ReplicationFactor: f.cfg.ReplicationFactor,
-		ConfigExcluded:    func(k string) bool { return out != nil && out.MatchString(k) },
+		ConfigExcluded:    func(k string) bool { _, out := keys.Excluded(k); return out },
 	}
 	f.followConfigs(&r)
 	return r, nil
@@ -64,7 +50,7 @@ func (f *flow) discover(ctx context.Context) error {
 		return err
 	}
 	f.announce(r)
-	for _, pattern := range f.unmatched(r.Decisions) {
+	for _, pattern := range unmatched(rules, r.Decisions) {
 		f.log.Warn("no topic of the source is selected by a pattern: there is none of that name yet, or DESCRIBE on it is missing", "pattern", pattern)
 	}
 	f.apply(r)
@@ -73,14 +59,12 @@ func (f *flow) discover(ctx context.Context) error {
 
 // unmatched are the patterns of topics that select none now. Brokers leave topics that we may not see out of the list
 // without a word, so this is the only trace of them.
-func (f *flow) unmatched(ds []topics.Decision) (out []string) {
-	for _, pattern := range f.cfg.Topics {
-		one, err := mm2.NewKeyedFilter("topics", []string{pattern}, nil)
-		if err == nil && !slices.ContainsFunc(ds, func(d topics.Decision) bool { ok, _ := one.Match(d.Topic); return ok }) {
-			out = append(out, pattern)
-		}
+func unmatched(rules topics.Rules, ds []topics.Decision) []string {
+	names := make([]string, len(ds))
+	for i, d := range ds {
+		names[i] = d.Topic
 	}
-	return out
+	return rules.Selection.Topics.Unused(names)
 }
 
 // rediscover follows new topics and partitions, and settings, until ctx ends.
@@ -124,6 +108,15 @@ func (f *flow) apply(r topics.Result) {
 				AppendTime: t.AppendTime, SourceCompacts: t.SourceCompacts, TargetCompacts: t.TargetCompacts, NotYet: notYet,
 			}
 		}
+	}
+	if f.cfg.Start == config.StartLatest {
+		existing := map[kafka.TP][16]byte{}
+		for _, t := range r.Source {
+			for i := range t.Partitions {
+				existing[kafka.TP{Topic: t.Name, Partition: i}] = t.ID
+			}
+		}
+		f.mirror.SetExisting(existing)
 	}
 	f.positions.setFates(fates)
 	f.mirror.SetPartitions(ps)

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
@@ -22,6 +22,7 @@ import (
 	"tidemark/internal/ledger"
 	"tidemark/internal/mirror"
 	"tidemark/internal/topics"
+	"tidemark/mm2"
 )
 
 // ErrSameCluster says that both ends of a flow are one cluster: every record would be read again, for ever.
@@ -36,7 +37,8 @@ type Options struct {
 // flow is one running flow.
 type flow struct {
 	cfg     config.Flow
-	aliases []string // of every cluster in the file
+	client  func(config.Role) config.Cluster
+	selects mm2.Selection // which topics are mirrored, and under which names
 	log     *slog.Logger
 	source  *kafka.Client
 	target  *kafka.Client // with lane versions
@@ -134,9 +136,9 @@ func startOne(ctx context.Context, cfg *config.Config, fc config.Flow, opts Opti
 
 // open connects both ends and checks that they are what the file says.
 func open(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options) (*flow, error) {
-	f := &flow{cfg: fc, aliases: slices.Sorted(maps.Keys(cfg.Clusters)), log: opts.Log.With("flow", fc.Name().String())}
-	client := func(alias string, opts ...kgo.Opt) (*kafka.Client, error) {
-		kc, err := cfg.Clusters[alias].Kafka()
+	f := &flow{cfg: fc, client: func(r config.Role) config.Cluster { return cfg.Client(fc.Name(), r) }, log: opts.Log.With("flow", fc.Name().String())}
+	client := func(role config.Role, opts ...kgo.Opt) (*kafka.Client, error) {
+		kc, err := f.client(role).Kafka()
 		if err != nil {
 			return nil, err
 		}
@@ -147,13 +149,16 @@ func open(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options)
 		return c, err
 	}
 	var err error
-	if f.source, err = client(fc.Source); err != nil {
+	if f.selects, err = cfg.Selection(fc); err != nil {
 		return f, err
 	}
-	if f.target, err = client(fc.Target, kafka.LaneVersions()); err != nil {
+	if f.source, err = client(config.SourceAdmin); err != nil {
 		return f, err
 	}
-	if f.emit, err = client(fc.Target, plainProducer()...); err != nil {
+	if f.target, err = client(config.TargetAdmin, kafka.LaneVersions()); err != nil {
+		return f, err
+	}
+	if f.emit, err = client(config.TargetProducer, plainProducer()...); err != nil {
 		return f, err
 	}
 	if f.sourceID, err = contact(ctx, f.source); err != nil {
@@ -235,6 +240,10 @@ func (f *flow) ensure(ctx context.Context, at *kafka.Client, s topics.InternalTo
 	if note != "" {
 		f.log.Info("topic of our own", "note", note)
 	}
+	if errors.Is(err, kerr.InvalidTopicException) && f.cfg.InternalSeparator && f.cfg.Separator != "." {
+		// Brokers refuse names that differ only in "." and "_".
+		err = fmt.Errorf("%w; a MirrorMaker 2 that wrote its internal topics with dots may have run: internal_separator: false (replication.policy.internal.topic.separator.enabled=false) names them so", err)
+	}
 	return err
 }
 
@@ -243,17 +252,23 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	f.members = &members{
 		group: f.groupName(), topic: ledger.TopicName(f.cfg.Source), lease: l, log: f.log, lanes: map[int32]*ownership{}, stop: ctx,
 	}
-	settings, err := f.settings(ctx, opts)
-	if err != nil {
-		return err
-	}
+	settings := f.settings(ctx, opts)
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	g, work := errgroup.WithContext(work)
+	var err error
 	if f.positions, err = newPositions(f); err != nil {
 		return err
 	}
-	f.mirror = mirror.NewFlow(settings, mirror.Clients{Source: f.source, Target: f.target, SourceMeta: f.sourceMeta, TargetMeta: f.targetMeta}, l, f.positions.offerSync, f.log)
+	reads, err := f.client(config.SourceConsumer).Kafka()
+	if err != nil {
+		return err
+	}
+	writes, err := f.client(config.RecordProducer).Kafka()
+	if err != nil {
+		return err
+	}
+	f.mirror = mirror.NewFlow(settings, mirror.Clients{Source: f.source, Target: f.target, SourceMeta: f.sourceMeta, TargetMeta: f.targetMeta, Reads: reads, Writes: writes}, l, f.positions.offerSync, f.log)
 	defer f.mirror.Close()
 	if err := f.discover(ctx); err != nil {
 		return err
@@ -293,7 +308,10 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 
 // join enters the lane group. The member reads nothing through this client: a lane reads its ledger partition itself.
 func (f *flow) join(instance string) (*kafka.Client, error) {
-	c, err := kafka.Open(f.target.Cluster(), f.log, f.members.options(instance)...)
+	kc := f.target.Cluster()
+	// An answer that comes later than the session lasts is of no use to a member.
+	kc.Settings.RequestTimeout = min(kc.Settings.RequestTimeout, session)
+	c, err := kafka.Open(kc, f.log, f.members.options(instance)...)
 	if err != nil {
 		return nil, err
 	}
@@ -301,21 +319,23 @@ func (f *flow) join(instance string) (*kafka.Client, error) {
 	return c, nil
 }
 
-func (f *flow) settings(ctx context.Context, opts Options) (mirror.Settings, error) {
-	expiry, err := f.expirations(ctx)
-	if err != nil {
-		return mirror.Settings{}, err
-	}
+func (f *flow) settings(ctx context.Context, opts Options) mirror.Settings {
+	expiry := f.expirations(ctx)
 	limits := lane.DefaultLimits()
 	limits.OldAfter = (expiry.producer - min(expiry.producer/4, time.Hour)).Milliseconds()
+	reads, writes := f.client(config.SourceConsumer).Client, f.client(config.RecordProducer).Client
+	limits.MergeTarget = int(writes.BatchBytes)
 	host, _ := os.Hostname()
 	return mirror.Settings{
 		Source: f.cfg.Source, Target: f.cfg.Target, SourceCluster: f.sourceID, TargetCluster: f.targetID, Filler: f.filler(ctx),
 		Ledger: ledger.TopicName(f.cfg.Source), Verdicts: ledger.VerdictsName(f.cfg.Source), Lanes: int32(f.cfg.Lanes),
 		Committed: f.cfg.Isolation == config.ReadCommitted, Earliest: f.cfg.UnmirroredPositions == config.UnmirroredEarliest,
+		FromEnd:     f.cfg.Start == config.StartLatest,
 		MemoryBytes: f.cfg.MemoryBytes, Owner: fmt.Sprintf("%s pid %d since %s", host, os.Getpid(), time.Now().UTC().Format(time.RFC3339)),
-		SessionTimeout: session, Static: opts.InstanceID != "", KeepaliveEvery: min(expiry.producer, expiry.txn) / 3, Limits: limits, FetchWait: 500 * time.Millisecond,
-	}, nil
+		SessionTimeout: session, Static: opts.InstanceID != "", KeepaliveEvery: min(expiry.producer, expiry.txn) / 3, Limits: limits, FetchWait: reads.FetchWait,
+		FetchBytes: int32(reads.FetchBytes), PartitionFetchBytes: int32(reads.PartitionFetchBytes), FetchMinBytes: int32(reads.FetchMinBytes),
+		RequestBytes: int(writes.RequestBytes),
+	}
 }
 
 // filler says that a MirrorMaker 2 ran this flow, if its topic of source offsets is on the target: then it is most likely
@@ -332,27 +352,22 @@ func (f *flow) filler(ctx context.Context) string {
 // expirations are how long the target remembers a producer's state and an idle transactional id.
 type expirations struct{ producer, txn time.Duration }
 
-// expirations reads the brokers' settings; without the right to do so Kafka's defaults count.
-func (f *flow) expirations(ctx context.Context) (expirations, error) {
+// expirations reads the brokers' settings. What cannot be read counts as Kafka's default, and longer than that is not
+// relied on.
+func (f *flow) expirations(ctx context.Context) expirations {
 	e := expirations{producer: 24 * time.Hour, txn: 7 * 24 * time.Hour}
-	got, err := f.target.Admin().DescribeBrokerConfigs(ctx)
+	const producer, txn = "producer.id.expiration.ms", "transactional.id.expiration.ms"
+	got, err := f.target.BrokerConfigs(ctx, producer, txn)
 	if err != nil {
-		f.log.Info("the target's producer.id.expiration.ms cannot be read, taking Kafka's defaults", "error", err)
-		return e, nil
+		f.log.Warn("how long the target remembers producers cannot be read, taking Kafka's defaults: where its brokers are set to less than a day, a batch can stand twice after a fault",
+			"settings", producer+", "+txn, "error", err)
 	}
-	for _, rc := range got {
-		for _, c := range rc.Configs {
-			ms, err := strconv.ParseInt(c.MaybeValue(), 10, 64)
-			if err != nil || ms <= 0 {
-				continue
-			}
-			switch d := time.Duration(ms) * time.Millisecond; c.Key {
-			case "producer.id.expiration.ms":
-				e.producer = min(e.producer, d)
-			case "transactional.id.expiration.ms":
-				e.txn = min(e.txn, d)
+	for key, least := range map[string]*time.Duration{producer: &e.producer, txn: &e.txn} {
+		for _, value := range got[key] {
+			if ms, err := strconv.ParseInt(value, 10, 64); err == nil && ms > 0 {
+				*least = min(*least, time.Duration(ms)*time.Millisecond)
 			}
 		}
 	}
-	return e, nil
+	return e
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
+	"tidemark/internal/config"
 	"tidemark/internal/groups"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
@@ -46,7 +47,11 @@ func newPositions(f *flow) (*positions, error) {
 		}
 		p.syncs = groups.NewEmitter(at, name, f.log)
 	}
-	p.rows, err = kafka.Open(f.target.Cluster(), f.log)
+	reads, err := f.client(config.TargetConsumer).Kafka()
+	if err != nil {
+		return nil, err
+	}
+	p.rows, err = kafka.Open(reads, f.log)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +168,11 @@ func (f *flow) syncsPlace() (*kafka.Client, string, error) {
 		return f.emit, f.policy().OffsetSyncsTopic(f.cfg.Source), nil
 	}
 	if f.emitSource == nil {
-		c, err := kafka.Open(f.source.Cluster(), f.log, plainProducer()...)
+		writes, err := f.client(config.SourceProducer).Kafka()
+		if err != nil {
+			return nil, "", err
+		}
+		c, err := kafka.Open(writes, f.log, plainProducer()...)
 		if err != nil {
 			return nil, "", fmt.Errorf("open a producer for offset syncs: %w", err)
 		}

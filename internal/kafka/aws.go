@@ -1,159 +1,162 @@
 package kafka
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/logging"
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/aws"
 )
 
-// containerHost answers the tasks of ECS, by paths relative to it.
-const containerHost = "http://169.254.170.2"
+const (
+	// awsTimeout bounds one look for credentials, as of a token.
+	awsTimeout = 10 * time.Second
 
-// AWS is where the credentials of an AWS_MSK_IAM login come from. They are
-// looked up at each authentication, so that rotated ones are found:
+	// awsMargin is how long before their end credentials are looked up again.
+	// Those of a role last for 15 minutes at least.
+	awsMargin = 5 * time.Minute
+)
+
+// AWS is where the credentials of an AWS_MSK_IAM login come from: AWS's own
+// library looks where all its tools do, in this order.
 //
-//  1. the named profile of the shared credentials file, if one is named;
+//  1. the named profile, if one is named;
 //  2. AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN;
-//  3. AWS_CONTAINER_CREDENTIALS_FULL_URI or _RELATIVE_URI, which ECS and EKS Pod
-//     Identity set;
-//  4. the profile AWS_PROFILE, or "default", of the shared credentials file.
+//  3. a web identity, AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN (IRSA);
+//  4. the profile AWS_PROFILE, or "default", of the shared configuration and
+//     credentials files, whatever it says: keys, a role, SSO, a process;
+//  5. the container's agent (ECS, EKS Pod Identity);
+//  6. the metadata service of EC2.
 //
-// Roles, web identities and the metadata service of EC2 are not looked up. The
-// region is in the broker's name, else in AWS_REGION or AWS_DEFAULT_REGION.
+// They are looked up at each login, so that rotated ones are found; those that
+// end by themselves are kept until five minutes before. It is used by pointer
+// and safe for concurrent use; the fields are not changed after the first use.
 type AWS struct {
 	Profile string
+	// RoleARN is a role to assume with what was found; empty for none.
+	RoleARN     string
+	RoleSession string // what the role's session is called; may be empty
+	ExternalID  string // what the role's owner asks for; may be empty
+	STSRegion   string // where roles are assumed; empty: AWS_REGION or the profile's, else the region in the broker's name
+
+	mu   sync.Mutex // held while credentials are looked up: others would find the same
+	kept sdk.Credentials
 }
 
-func (a *AWS) mechanism() sasl.Mechanism {
+// Same says whether a finds the credentials that other finds.
+func (a *AWS) Same(other *AWS) bool {
+	return other != nil && a.Profile == other.Profile && a.RoleARN == other.RoleARN && a.RoleSession == other.RoleSession &&
+		a.ExternalID == other.ExternalID && a.STSRegion == other.STSRegion
+}
+
+// Format shows whose credentials they are and nothing else: fmt would print
+// those that are kept.
+func (a *AWS) Format(f fmt.State, _ rune) {
+	// fmt.State has nowhere to report an error to.
+	_, _ = io.WriteString(f, "aws "+a.Profile+" "+a.RoleARN)
+}
+
+func (a *AWS) mechanism() sasl.Mechanism { return mskIAM{a} }
+
+// mskIAM is the mechanism of franz-go, with the broker's region for the look-up.
+type mskIAM struct{ a *AWS }
+
+func (mskIAM) Name() string { return "AWS_MSK_IAM" }
+
+// Authenticate is sasl.Mechanism's.
+func (m mskIAM) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
 	return aws.ManagedStreamingIAM(func(ctx context.Context) (aws.Auth, error) {
-		auth, err := a.lookup(ctx)
+		got, err := m.a.current(ctx, regionOf(host))
 		if err != nil {
 			return aws.Auth{}, fmt.Errorf("find AWS credentials: %w", err)
 		}
-		auth.UserAgent = defaultClientID
-		return auth, nil
-	})
+		return aws.Auth{AccessKey: got.AccessKeyID, SecretKey: got.SecretAccessKey, SessionToken: got.SessionToken, UserAgent: defaultClientID}, nil
+	}).Authenticate(ctx, host)
 }
 
-func (a *AWS) lookup(ctx context.Context) (aws.Auth, error) {
-	if a.Profile != "" {
-		return sharedProfile(a.Profile)
+// current are credentials that are good for a while.
+func (a *AWS) current(ctx context.Context, region string) (sdk.Credentials, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.kept.HasKeys() && time.Until(a.kept.Expires) > awsMargin {
+		return a.kept, nil
 	}
-	auth := aws.Auth{AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY"), SessionToken: os.Getenv("AWS_SESSION_TOKEN")}
-	if auth.AccessKey != "" && auth.SecretKey != "" {
-		return auth, nil
-	}
-	address := os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI")
-	if path := os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); path != "" {
-		address = containerHost + path
-	}
-	if address != "" {
-		return containerCredentials(ctx, address)
-	}
-	profile := os.Getenv("AWS_PROFILE")
-	if profile == "" {
-		profile = "default"
-	}
-	auth, err := sharedProfile(profile)
+	got, err := a.lookup(ctx, region)
 	if err != nil {
-		return aws.Auth{}, fmt.Errorf("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set, and %w", err)
+		return sdk.Credentials{}, err
 	}
-	return auth, nil
+	a.kept = sdk.Credentials{}
+	if got.CanExpire {
+		a.kept = got
+	}
+	return got, nil
 }
 
-// sharedProfile reads one profile of the shared credentials file.
-func sharedProfile(name string) (aws.Auth, error) {
-	path := os.Getenv("AWS_SHARED_CREDENTIALS_FILE")
-	if path == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return aws.Auth{}, fmt.Errorf("no shared credentials file: %w", err)
-		}
-		path = filepath.Join(home, ".aws", "credentials")
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return aws.Auth{}, fmt.Errorf("read shared credentials file: %w", err)
-	}
-	var auth aws.Auth
-	section := ""
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		if inner, ok := strings.CutPrefix(line, "["); ok {
-			section = strings.TrimSpace(strings.TrimSuffix(inner, "]"))
-			continue
-		}
-		key, value, _ := strings.Cut(line, "=")
-		value = strings.TrimSpace(value)
-		if section != name {
-			continue
-		}
-		switch strings.TrimSpace(key) {
-		case "aws_access_key_id":
-			auth.AccessKey = value
-		case "aws_secret_access_key":
-			auth.SecretKey = value
-		case "aws_session_token":
-			auth.SessionToken = value
-		}
-	}
-	if auth.AccessKey == "" || auth.SecretKey == "" {
-		return aws.Auth{}, fmt.Errorf("%s has no profile %q with aws_access_key_id and aws_secret_access_key", path, name)
-	}
-	return auth, nil
-}
-
-// containerCredentials asks the agent of the container's platform.
-func containerCredentials(ctx context.Context, address string) (aws.Auth, error) {
-	const limit = 10 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, limit)
+func (a *AWS) lookup(ctx context.Context, region string) (sdk.Credentials, error) {
+	ctx, cancel := context.WithTimeout(ctx, awsTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
-	if err != nil {
-		return aws.Auth{}, fmt.Errorf("container credentials: %w", err)
+	opts := []func(*config.LoadOptions) error{
+		config.WithLogger(logging.Nop{}), // it would write to the process's error stream
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })),
 	}
-	token := os.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN")
-	if file := os.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); file != "" {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return aws.Auth{}, fmt.Errorf("container credentials: %w", err)
+	if region != "" {
+		opts = append(opts, config.WithDefaultRegion(region))
+	}
+	if a.Profile != "" {
+		opts = append(opts, config.WithSharedConfigProfile(a.Profile))
+	}
+	conf, err := config.LoadDefaultConfig(ctx, opts...)
+	if err != nil {
+		return sdk.Credentials{}, err
+	}
+	provider := conf.Credentials
+	if a.RoleARN != "" {
+		client := sts.NewFromConfig(conf, func(o *sts.Options) {
+			if a.STSRegion != "" {
+				o.Region = a.STSRegion
+			}
+		})
+		provider = stscreds.NewAssumeRoleProvider(client, a.RoleARN, func(o *stscreds.AssumeRoleOptions) {
+			o.RoleSessionName = a.RoleSession
+			if a.ExternalID != "" {
+				o.ExternalID = &a.ExternalID
+			}
+		})
+	}
+	got, err := provider.Retrieve(ctx)
+	if err == nil && !got.HasKeys() {
+		err = errors.New("what was found holds no key")
+	}
+	// The container's agent says little more than that.
+	if answer, ok := errors.AsType[interface {
+		error
+		HTTPStatusCode() int
+	}](err); ok {
+		err = fmt.Errorf("%w (HTTP %d)", err, answer.HTTPStatusCode())
+	}
+	return got, err
+}
+
+// regionOf is the region in the name of a broker of MSK; empty where there is
+// none.
+func regionOf(host string) string {
+	labels := strings.Split(host, ".")
+	for i, l := range labels[:len(labels)-1] {
+		if l == "kafka" || l == "kafka-serverless" {
+			return labels[i+1]
 		}
-		token = strings.TrimSpace(string(data))
 	}
-	if token != "" {
-		req.Header.Set("Authorization", token)
-	}
-	cl := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := cl.Do(req)
-	if err != nil {
-		return aws.Auth{}, fmt.Errorf("container credentials: %w", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return aws.Auth{}, errors.New("container credentials: " + resp.Status)
-	}
-	var got struct {
-		AccessKeyID     string `json:"AccessKeyId"`
-		SecretAccessKey string
-		Token           string
-	}
-	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
-		return aws.Auth{}, fmt.Errorf("container credentials: %w", err)
-	}
-	if got.AccessKeyID == "" || got.SecretAccessKey == "" {
-		return aws.Auth{}, errors.New("container credentials: the answer holds no key")
-	}
-	return aws.Auth{AccessKey: got.AccessKeyID, SecretKey: got.SecretAccessKey, SessionToken: got.Token}, nil
+	return ""
 }

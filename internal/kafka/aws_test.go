@@ -101,6 +101,141 @@ func awsCluster(t *testing.T, s *awsStub) Cluster {
 	return c
 }
 
+// awsWorld is an environment in which nothing of AWS is set but what a test says, and nothing outside is asked.
+func awsWorld(t *testing.T, credentials string, env map[string]string) {
+	t.Helper()
+	for _, name := range []string{
+		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_REGION", "AWS_REGION", "AWS_DEFAULT_PROFILE",
+		"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+		"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_STS",
+	} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", credentials)
+	t.Setenv("AWS_CONFIG_FILE", credentials)
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	for name, value := range env {
+		t.Setenv(name, value)
+	}
+}
+
+// stsStub gives the credentials of a role to whoever asks as expected, and counts.
+type stsStub struct {
+	*httptest.Server
+
+	lifetime time.Duration
+
+	mu    sync.Mutex
+	asked []url.Values
+}
+
+func newSTS(t *testing.T, lifetime time.Duration) *stsStub {
+	t.Helper()
+	s := &stsStub{lifetime: lifetime}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm() // an empty form is refused below
+		s.mu.Lock()
+		s.asked = append(s.asked, r.PostForm)
+		n := len(s.asked)
+		s.mu.Unlock()
+		action := r.PostForm.Get("Action")
+		signed := strings.Contains(r.Header.Get("Authorization"), "AKENV/") || r.PostForm.Get("WebIdentityToken") == "let-me"
+		if !signed || r.PostForm.Get("RoleArn") != "arn:aws:iam::1:role/mirror" {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = fmt.Fprint(w, "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>not you</Message></Error></ErrorResponse>")
+			return
+		}
+		w.Header().Set("Content-Type", "text/xml")
+		_, _ = fmt.Fprintf(w, `<%[1]sResponse><%[1]sResult><Credentials><AccessKeyId>AKROLE%[2]d</AccessKeyId><SecretAccessKey>s5</SecretAccessKey>
+			<SessionToken>t5</SessionToken><Expiration>%[3]s</Expiration></Credentials></%[1]sResult></%[1]sResponse>`,
+			action, n, time.Now().Add(s.lifetime).UTC().Format(time.RFC3339))
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestAWSRoles: a role is assumed with keys of the environment, with a web identity as EKS gives one, or as a profile says;
+// its credentials are kept until shortly before they end.
+func TestAWSRoles(t *testing.T) {
+	dir := t.TempDir()
+	const role = "arn:aws:iam::1:role/mirror"
+	file, token := filepath.Join(dir, "config"), filepath.Join(dir, "token")
+	noError(t, os.WriteFile(file, []byte("[profile assume]\nrole_arn = "+role+"\ncredential_source = Environment\n"), 0o600))
+	noError(t, os.WriteFile(token, []byte("let-me"), 0o600))
+	keys := map[string]string{"AWS_ACCESS_KEY_ID": "AKENV", "AWS_SECRET_ACCESS_KEY": "s4"}
+	for _, c := range []struct {
+		name     string
+		aws      *AWS
+		env      map[string]string
+		lifetime time.Duration
+		calls    int // of three logins
+		form     map[string]string
+		problem  string
+	}{
+		{name: "role of the login", aws: &AWS{RoleARN: role, RoleSession: "tidemark", ExternalID: "x-1"}, env: keys, lifetime: time.Hour, calls: 1, form: map[string]string{"Action": "AssumeRole", "RoleSessionName": "tidemark", "ExternalId": "x-1"}},
+		{name: "credentials about to end", aws: &AWS{RoleARN: role}, env: keys, lifetime: time.Minute, calls: 3, form: map[string]string{"Action": "AssumeRole"}},
+		{name: "web identity", aws: &AWS{}, env: map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": token, "AWS_ROLE_ARN": role}, lifetime: time.Hour, calls: 1, form: map[string]string{"Action": "AssumeRoleWithWebIdentity"}},
+		{name: "profile with a role", aws: &AWS{Profile: "assume"}, env: keys, lifetime: time.Hour, calls: 1, form: map[string]string{"Action": "AssumeRole"}},
+		{name: "another role", aws: &AWS{RoleARN: "arn:aws:iam::1:role/other"}, env: keys, problem: "not you"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sts := newSTS(t, c.lifetime)
+			awsWorld(t, file, c.env)
+			t.Setenv("AWS_ENDPOINT_URL_STS", sts.URL)
+			for range 3 {
+				got, err := c.aws.current(t.Context(), "eu-west-1") // from the broker's name: nothing else says where
+				if c.problem != "" {
+					if err == nil || !strings.Contains(err.Error(), c.problem) || strings.Contains(err.Error(), "s4") {
+						t.Errorf("the error says %v, want %q", err, c.problem)
+					}
+					return
+				}
+				noError(t, err)
+				if !strings.HasPrefix(got.AccessKeyID, "AKROLE") || got.SecretAccessKey != "s5" || got.SessionToken != "t5" {
+					t.Errorf("credentials of %s", got.AccessKeyID)
+				}
+			}
+			if len(sts.asked) != c.calls {
+				t.Errorf("asked %d times, want %d", len(sts.asked), c.calls)
+			}
+			for key, want := range c.form {
+				if have := sts.asked[0].Get(key); have != want {
+					t.Errorf("%s is %q, want %q", key, have, want)
+				}
+			}
+			if text := fmt.Sprintf("%v %+v %q", c.aws, c.aws, []*AWS{c.aws}); strings.Contains(text, "s5") || strings.Contains(text, "AKROLE") {
+				t.Errorf("credentials show: %s", text)
+			}
+		})
+	}
+}
+
+// TestAWSMetadata: on EC2 the instance's role is found by the metadata service (IMDSv2).
+func TestAWSMetadata(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPut && r.URL.Path == "/latest/api/token":
+			w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "60")
+			_, _ = fmt.Fprint(w, "session")
+		case r.Header.Get("X-Aws-Ec2-Metadata-Token") != "session":
+			w.WriteHeader(http.StatusUnauthorized)
+		case strings.HasSuffix(r.URL.Path, "/iam/security-credentials/"):
+			_, _ = fmt.Fprint(w, "mirror")
+		default:
+			_, _ = fmt.Fprintf(w, `{"Code": "Success", "AccessKeyId": "AKEC2", "SecretAccessKey": "s6", "Token": "t6", "Expiration": %q}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+		}
+	}))
+	t.Cleanup(server.Close)
+	awsWorld(t, filepath.Join(t.TempDir(), "none"), nil)
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "")
+	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.URL)
+	got, err := (&AWS{}).current(t.Context(), "eu-west-1")
+	noError(t, err)
+	if got.AccessKeyID != "AKEC2" || got.SessionToken != "t6" {
+		t.Errorf("credentials of %s", got.AccessKeyID)
+	}
+}
+
 func TestAWSCredentials(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "credentials")
@@ -125,18 +260,16 @@ func TestAWSCredentials(t *testing.T) {
 		{name: "profile of the environment", env: map[string]string{"AWS_PROFILE": "team"}, key: "AKTEAM", secret: "s2"},
 		{name: "container", env: map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": agent.URL, "AWS_CONTAINER_AUTHORIZATION_TOKEN": "let-me"}, key: "AKBOX", secret: "s3"},
 		{name: "container refuses", env: map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": agent.URL}, problem: "403"},
-		{name: "no such profile", profile: "none", problem: `has no profile "none"`},
-		{name: "half a profile", profile: "half", problem: `has no profile "half"`},
+		{name: "no such profile", profile: "none", problem: `failed to get shared config profile, none`},
+		{name: "half a profile", profile: "half", problem: `partial credentials found`},
 		{name: "wrong secret", env: map[string]string{"AWS_ACCESS_KEY_ID": "AKENV", "AWS_SECRET_ACCESS_KEY": "hunter2"}, key: "AKENV", secret: "s4", problem: "Access denied"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for _, name := range []string{
-				"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_REGION",
-				"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-			} {
-				t.Setenv(name, c.env[name])
+			from := file
+			if strings.HasPrefix(c.name, "container") {
+				from = filepath.Join(dir, "none") // AWS's tools look for a default profile first
 			}
-			t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file)
+			awsWorld(t, from, c.env)
 			t.Setenv("AWS_REGION", "eu-north-1") // for brokers whose name tells no region
 			stub := &awsStub{key: c.key, secret: c.secret}
 			cluster := awsCluster(t, stub)

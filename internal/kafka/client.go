@@ -24,14 +24,6 @@ const (
 	// metadataMinAge lets a moved leader be found again within a quarter of a
 	// second; kgo's default of 5 s would be the length of a stall.
 	metadataMinAge = 250 * time.Millisecond
-
-	// retryTimeout bounds franz-go's own retries of one request. It is longer
-	// than a broker restart takes to elect a new leader, and shorter than an
-	// operator waits for an answer.
-	retryTimeout = 30 * time.Second
-
-	retryBackoffMin = 50 * time.Millisecond
-	retryBackoffMax = 2 * time.Second
 )
 
 // Client is one franz-go client of one cluster, with the calls a mirror needs.
@@ -55,6 +47,7 @@ func Open(c Cluster, log *slog.Logger, opts ...kgo.Opt) (*Client, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	dials := &dialLog{failed: map[string]error{}}
+	set := c.Settings.Or(ClientDefaults())
 	base := []kgo.Opt{
 		kgo.SeedBrokers(c.Bootstrap...),
 		kgo.ClientID(cmp.Or(c.ClientID, defaultClientID)),
@@ -66,8 +59,11 @@ func Open(c Cluster, log *slog.Logger, opts ...kgo.Opt) (*Client, error) {
 		}),
 		kgo.WithHooks(dials),
 		kgo.MetadataMinAge(metadataMinAge),
-		kgo.RetryTimeout(retryTimeout),
-		kgo.RetryBackoffFn(retryBackoff),
+		kgo.RequestTimeoutOverhead(set.RequestTimeout),
+		kgo.RetryTimeout(set.APITimeout),
+		kgo.RetryBackoffFn(set.retryBackoff),
+		kgo.ConnIdleTimeout(set.IdleTimeout),
+		kgo.MetadataMaxAge(set.MetadataMaxAge),
 		kgo.DisableClientMetrics(),
 		kgo.MaxVersions(baseVersions()),
 	}
@@ -79,12 +75,6 @@ func Open(c Cluster, log *slog.Logger, opts ...kgo.Opt) (*Client, error) {
 		return nil, fmt.Errorf("open cluster %s: %w", c.Alias, err)
 	}
 	return &Client{cluster: c, kgo: cl, admin: kadm.NewClient(cl), dials: dials}, nil
-}
-
-// retryBackoff doubles from 50 ms to 2 s. It has no jitter: a mirror is a few
-// clients, not a herd.
-func retryBackoff(fails int) time.Duration {
-	return min(retryBackoffMin<<min(max(fails-1, 0), 10), retryBackoffMax)
 }
 
 // Cluster is the description the client was opened with.

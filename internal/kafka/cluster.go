@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"time"
@@ -51,6 +52,14 @@ type SASL struct {
 	Kerberos *Kerberos // of GSSAPI
 }
 
+// Format shows who logs in and how, and nothing else: fmt prints the fields of
+// a struct behind a pointer, secrets included, where the verb does not suit a
+// pointer.
+func (s *SASL) Format(f fmt.State, _ rune) {
+	// fmt.State has nowhere to report an error to.
+	_, _ = io.WriteString(f, "sasl "+s.Mechanism+" "+s.User)
+}
+
 // Cluster describes one Kafka cluster and how to connect to it. The zero value
 // of every field but Alias and Bootstrap is usable.
 type Cluster struct {
@@ -66,8 +75,15 @@ type Cluster struct {
 	TLS *tls.Config
 	// SASL is nil for no authentication.
 	SASL *SASL
+	// Renew, if not nil, is asked for TLS and SASL at each connection and each
+	// login, so that certificates and passwords can change under a running
+	// mirror. Beside an error it gives the last ones that could be had. It is
+	// safe for concurrent use; TLS and SASL above are its first answer.
+	Renew func() (*tls.Config, *SASL, error)
+	// Settings tune connections and requests; the zero value is the defaults.
+	Settings Settings
 	// Dial opens the TCP connection below TLS. Nil is a net.Dialer with a
-	// time-out of 10 s.
+	// time-out of Settings.ConnectTimeout.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
@@ -100,11 +116,19 @@ func (c Cluster) validate() error {
 // missing; Open refuses such a
 // cluster, so nobody goes on without authentication by mistake.
 func (c Cluster) Mechanism() (sasl.Mechanism, bool) {
-	if c.SASL == nil {
+	mech, ok := mechanism(c.SASL)
+	if ok && c.Renew != nil {
+		return renewed{mech, c}, true
+	}
+	return mech, ok
+}
+
+func mechanism(s *SASL) (sasl.Mechanism, bool) {
+	if s == nil {
 		return nil, false
 	}
-	user, pass := c.SASL.User, c.SASL.Password.Reveal()
-	switch c.SASL.Mechanism {
+	user, pass := s.User, s.Password.Reveal()
+	switch s.Mechanism {
 	case "PLAIN":
 		return plain.Auth{User: user, Pass: pass}.AsMechanism(), true
 	case "SCRAM-SHA-256":
@@ -112,16 +136,16 @@ func (c Cluster) Mechanism() (sasl.Mechanism, bool) {
 	case "SCRAM-SHA-512":
 		return scram.Auth{User: user, Pass: pass}.AsSha512Mechanism(), true
 	case "OAUTHBEARER":
-		if c.SASL.OAuth != nil {
-			return ours{c.SASL.OAuth.mechanism()}, true
+		if s.OAuth != nil {
+			return ours{s.OAuth.mechanism()}, true
 		}
 	case "AWS_MSK_IAM":
-		if c.SASL.AWS != nil {
-			return ours{c.SASL.AWS.mechanism()}, true
+		if s.AWS != nil {
+			return ours{s.AWS.mechanism()}, true
 		}
 	case "GSSAPI":
-		if c.SASL.Kerberos != nil {
-			return ours{c.SASL.Kerberos.mechanism()}, true
+		if s.Kerberos != nil {
+			return ours{s.Kerberos.mechanism()}, true
 		}
 	}
 	return nil, false
@@ -141,26 +165,30 @@ func (m ours) Authenticate(ctx context.Context, host string) (sasl.Session, []by
 
 // DialTLS connects to addr (host:port): plain, or with a completed TLS
 // handshake whose server name is the host of addr unless the configuration
-// names another. It gives up after 10 s or when ctx ends. SASL is the
-// caller's: it is spoken in Kafka requests.
+// names another. It gives up after Settings.ConnectTimeout or when ctx ends.
+// SASL is the caller's: it is spoken in Kafka requests.
 //
 // Errors are *ErrUnreachable. Both the franz-go client and the mirror's own
 // transport dial here, so a cluster has one way to be reached.
 func (c Cluster) DialTLS(ctx context.Context, addr string) (net.Conn, error) {
-	dialCtx, cancel := context.WithTimeout(ctx, dialTimeout)
+	within := cmp.Or(c.Settings.ConnectTimeout, dialTimeout)
+	dialCtx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	dial := c.Dial
 	if dial == nil {
-		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+		dial = (&net.Dialer{Timeout: within}).DialContext
 	}
 	conn, err := dial(dialCtx, "tcp", addr)
 	if err != nil {
 		return nil, &ErrUnreachable{Cluster: c.Alias, Addr: addr, Err: err}
 	}
+	if err := c.Settings.buffer(conn); err != nil {
+		return nil, errors.Join(&ErrUnreachable{Cluster: c.Alias, Addr: addr, Err: fmt.Errorf("set the socket's buffers: %w", err)}, conn.Close())
+	}
 	if c.TLS == nil {
 		return conn, nil
 	}
-	conf := c.TLS
+	conf, _ := c.current()
 	if conf.ServerName == "" {
 		host, _, err := net.SplitHostPort(addr)
 		if err != nil {

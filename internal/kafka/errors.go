@@ -283,7 +283,7 @@ func typed(err error) bool {
 }
 
 func (c *Client) authentication(err error) error {
-	e := &ErrAuthentication{Cluster: c.cluster.Alias, Err: err}
+	e := &ErrAuthentication{Cluster: c.cluster.Alias, Err: c.cluster.Stale(err)}
 	if s := c.cluster.SASL; s != nil {
 		e.Mechanism, e.User = s.Mechanism, s.User
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -59,6 +60,18 @@ type OAuth struct {
 	expiry   time.Time // zero: the token does not say
 	failure  error     // of the last attempt; nil after one that went well
 	failedAt time.Time
+}
+
+// Same says whether o gets the tokens that other gets.
+func (o *OAuth) Same(other *OAuth) bool {
+	if other == nil || o.TokenURL != other.TokenURL || o.ClientID != other.ClientID || o.ClientSecret != other.ClientSecret ||
+		o.Scope != other.Scope || o.Encoded != other.Encoded || !maps.Equal(o.Extensions, other.Extensions) {
+		return false
+	}
+	if o.TLS == nil || other.TLS == nil {
+		return o.TLS == other.TLS
+	}
+	return o.TLS.RootCAs.Equal(other.TLS.RootCAs)
 }
 
 // Format shows the address and nothing else. fmt prints the fields of a struct

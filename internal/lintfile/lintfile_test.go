@@ -57,10 +57,11 @@ func TestRisks(t *testing.T) {
 		{"uncommitted", "x.properties", props + "A->B.enabled=true\nA.consumer.isolation.level=read_uncommitted", nil, "risk 4 A.consumer.isolation.level A->B", "records of aborted transactions"},
 
 		{"sync both ways", "x.yaml", two("flows: [{from: A, to: B}, {from: B, to: A}]"), nil, "risk 0 sync_groups A->B", "A->B and B->A both commit group positions"},
-		{"sync both ways, identity", "x.yaml", two("defaults: {policy: identity}\nflows: [{from: A, to: B}, {from: B, to: A}]"), nil, "risk 0 sync_groups A->B", "on the same topic names"},
+		{"sync both ways, identity", "x.yaml", two("defaults: {policy: identity}\nflows: [{from: A, to: B, topics: [a]}, {from: B, to: A, topics: [b]}]"), nil, "risk 0 sync_groups A->B", "on the same topic names"},
 		{"sync one way", "x.yaml", two("flows: [{from: A, to: B}, {from: B, to: A, sync_groups: false}]"), nil, "none", "both commit"},
 		{"no groups one way", "x.yaml", two("flows: [{from: A, to: B}, {from: B, to: A, groups: []}]"), nil, "none", "both commit"},
-		{"round and round", "x.yaml", two("defaults: {policy: identity}\nflows: [{from: A, to: B}, {from: B, to: A}]"), nil, "risk 2 defaults.policy A->B", "copied round and round"},
+		{"round and round", "x.yaml", two("defaults: {policy: identity}\nflows: [{from: A, to: B}, {from: B, to: A}]"), nil, "error 2 defaults.policy ", "copied round and round"},
+		{"perhaps round and round", "x.yaml", two("defaults: {policy: identity}\nflows: [{from: A, to: B, topics: [a.*]}, {from: B, to: A, topics: [b.*]}]"), nil, "risk 2 defaults.policy A->B", "copied round and round"},
 		{"two into one", "x.yaml", two("defaults: {policy: identity}\nflows: [{from: A, to: C}, {from: B, to: C}]"), nil, "risk 2 defaults.policy A->C", "A->C and B->C both keep topic names"},
 		{"two into one with prefixes", "x.yaml", two("flows: [{from: A, to: C}, {from: B, to: C}]"), nil, "none", "both keep"},
 

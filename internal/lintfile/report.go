@@ -5,7 +5,8 @@
 //   - It is pure: what is known about brokers is handed in, and nothing is asked here.
 //   - It decides nothing that a run decides: names come from the replication policy, everything else from the Config.
 //   - A problem, remark or risk is said once, with the line where one can be named.
-//   - No password and no key is ever part of a report; neither are user names.
+//   - No password and no key is ever part of a report, nor anything that a configuration provider gives; user names stand
+//     in what clients work with (Clients) only.
 //
 // What it does not do: compare the file with what exists on the clusters, apart from the number of brokers.
 package lintfile

@@ -106,7 +106,7 @@ func (l looker) bothWays() []Finding {
 		identity := f.Policy == config.PolicyIdentity && back.Policy == config.PolicyIdentity
 		if identity && len(f.Topics) > 0 && len(back.Topics) > 0 {
 			out = append(out, l.about(f, Risk, "Policy",
-				fmt.Sprintf("%s and %s both keep topic names: a topic that both select would be copied round and round", f.Name(), back.Name()),
+				fmt.Sprintf("%s and %s both keep topic names: a topic that both select is mirrored by neither, as it would be copied round and round", f.Name(), back.Name()),
 				"keep their topic lists apart"))
 		}
 		if f.SyncGroupOffsets && back.SyncGroupOffsets && len(f.Groups) > 0 && len(back.Groups) > 0 {
@@ -153,11 +153,25 @@ func (l looker) transport() []Finding {
 			out = append(out, Finding{Severity: Note, Text: fmt.Sprintf("cluster %s takes part in no enabled flow", alias)})
 		case c.SecurityProtocol == config.ProtocolSASLPlaintext && c.SASL.Mechanism == config.MechanismPlain:
 			out = append(out, Finding{Severity: Risk, Text: fmt.Sprintf("the password for cluster %s crosses the network in the clear", alias), Do: "use SASL_SSL, or a SCRAM mechanism"})
+		case l.clear(alias) != "":
+			out = append(out, Finding{Severity: Risk, Text: fmt.Sprintf("the password for the %s of cluster %s crosses the network in the clear", l.clear(alias), alias), Do: "use SASL_SSL, or a SCRAM mechanism"})
 		case tls && !c.TLS.VerifyHostname:
 			out = append(out, Finding{Severity: Risk, Text: fmt.Sprintf("the host names of cluster %s are not checked, so whoever holds any certificate of that authority can pose as it", alias)})
 		}
 	}
 	return out
+}
+
+// clear is a client of the cluster, with a login of its own, whose password crosses the network in the clear.
+func (l looker) clear(alias string) config.Role {
+	for _, f := range l.Config.EnabledFlows() {
+		for _, r := range config.Roles() {
+			if c := l.Config.Client(f.Name(), r); c.Alias == alias && c.SecurityProtocol == config.ProtocolSASLPlaintext && c.SASL.Mechanism == config.MechanismPlain {
+				return r
+			}
+		}
+	}
+	return ""
 }
 
 // replicas compares replication factors with brokers, or says that they cannot be compared.

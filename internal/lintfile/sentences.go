@@ -58,6 +58,9 @@ func (l looker) topics(f config.Flow) string {
 		return "no topic is mirrored, as the list of topics is empty"
 	}
 	text := selected("topic", f.Source, f.Topics, f.TopicsExclude) + " is mirrored; internal topics never are; "
+	if f.Start == config.StartLatest {
+		text += "what there is when the flow first starts is mirrored from its end on, topics and partitions that appear later whole; "
+	}
 	if !f.RefreshTopics {
 		return text + "new topics and partitions are seen at the next start only"
 	}

@@ -23,10 +23,12 @@ func (b backoff) after(failures int) time.Duration {
 }
 
 // seekBackoff is for partitions whose leader is not known or not in office.
-func seekBackoff() backoff { return backoff{50 * time.Millisecond, time.Second} }
+func (n *Net) seekBackoff() backoff { return backoff{n.set.RetryBackoff, n.set.RetryBackoffMax} }
 
 // dialBackoff is for brokers that cannot be reached.
-func dialBackoff() backoff { return backoff{50 * time.Millisecond, 2 * time.Second} }
+func (n *Net) dialBackoff() backoff {
+	return backoff{n.set.ReconnectBackoff, n.set.ReconnectBackoffMax}
+}
 
 // pause waits for d or until ctx ends, and then returns ctx's error.
 func pause(ctx context.Context, d time.Duration) error {

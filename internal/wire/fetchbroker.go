@@ -18,9 +18,6 @@ const (
 	fetchGrace = time.Millisecond
 	// leastFetch is the room below which a fetch is not worth sending.
 	leastFetch = 64 << 10
-	// fetchMargin is added to the time that a broker may hold a fetch before
-	// the connection is given up. Java's request.timeout.ms is 30 s.
-	fetchMargin = 30 * time.Second
 )
 
 // fetchBroker fetches from one broker: one goroutine, one connection, one
@@ -189,7 +186,7 @@ func (b *fetchBroker) fetch(ctx context.Context) error {
 		return err
 	}
 	b.pace.sent(time.Now())
-	buf, err := b.link.conn.roundTrip(ctx, b.req, hold+fetchMargin)
+	buf, err := b.link.conn.roundTrip(ctx, b.req, hold+b.f.net.set.RequestTimeout)
 	if err != nil {
 		b.f.opt.Budget.change(room, 0)
 		return fmt.Errorf("fetch from broker %d: %w", b.id, err)

@@ -22,6 +22,9 @@ type FetchOptions struct {
 	// if zero. It is shortened to 50 ms while a partition of the broker is not
 	// in the request, because that one's next Want waits for this answer.
 	MaxWait time.Duration
+	// MinBytes is how much a broker waits for, up to MaxWait, before it answers;
+	// 1 if zero. More makes larger batches and larger delays.
+	MinBytes int32
 	// MaxBytes bounds the records of one response; 4 MiB if zero. The Budget
 	// can make it less. A batch larger than that still comes, alone.
 	MaxBytes int32
@@ -125,6 +128,7 @@ type ends struct{ highWatermark, lastStable, logStart int64 }
 // from elsewhere may still be seen after it.
 func (n *Net) NewFetcher(o FetchOptions, sink func(Fetched)) *Fetcher {
 	o.MaxWait = cmp.Or(o.MaxWait, 500*time.Millisecond)
+	o.MinBytes = cmp.Or(o.MinBytes, 1)
 	o.MaxBytes = cmp.Or(o.MaxBytes, 4<<20)
 	o.PartitionMaxBytes = cmp.Or(o.PartitionMaxBytes, 1<<20)
 	if o.Budget == nil {

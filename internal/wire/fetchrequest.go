@@ -75,7 +75,7 @@ func (b *fetchBroker) build(first *want, room int64) (time.Duration, error) {
 	b.version = version
 	b.req.Version = version
 	b.req.MaxWaitMillis = int32(hold.Milliseconds())
-	b.req.MinBytes = 1
+	b.req.MinBytes = b.f.opt.MinBytes
 	b.req.MaxBytes = int32(room)
 	b.req.IsolationLevel = b.f.opt.Isolation
 	b.req.Topics = topics

@@ -154,7 +154,7 @@ func (b *fetchBroker) refuse(w *want, p *kmsg.FetchResponseTopicPartition, now t
 	if class == kafka.Refresh {
 		failures--
 	}
-	b.f.seek(w, stale, seekBackoff().after(failures))
+	b.f.seek(w, stale, b.f.net.seekBackoff().after(failures))
 }
 
 // wholeBatches is the length of the whole batches (or legacy messages) at the

@@ -13,8 +13,11 @@ import (
 	"tidemark/internal/kafka"
 )
 
-// helloTimeout bounds each request of the handshake.
+// helloTimeout bounds each request of the handshake, where the time-out of
+// requests is not less.
 const helloTimeout = 10 * time.Second
+
+func (n *Net) helloTimeout() time.Duration { return min(helloTimeout, n.set.RequestTimeout) }
 
 // dial opens a connection that is ready for requests: versions known, and
 // authenticated where the cluster asks for it.
@@ -47,7 +50,7 @@ func (c *conn) hello(ctx context.Context) error {
 	req.ClientSoftwareVersion = "1"
 	req.Version = spoken(req.Key()).highest
 	for {
-		buf, err := c.roundTrip(ctx, req, helloTimeout)
+		buf, err := c.roundTrip(ctx, req, c.home.helloTimeout())
 		if err != nil {
 			return fmt.Errorf("ask %s for its versions: %w", c.addr, err)
 		}
@@ -154,7 +157,7 @@ func (c *conn) handshake(ctx context.Context, mech sasl.Mechanism) error {
 	if req.Version, err = c.pick(req.Key()); err != nil {
 		return err
 	}
-	buf, err := c.roundTrip(ctx, req, helloTimeout)
+	buf, err := c.roundTrip(ctx, req, c.home.helloTimeout())
 	if err != nil {
 		return fmt.Errorf("sasl handshake: %w", err)
 	}
@@ -181,7 +184,7 @@ func (c *conn) converse(ctx context.Context, session sasl.Session, out []byte) (
 		if req.Version, err = c.pick(req.Key()); err != nil {
 			return 0, err
 		}
-		buf, err := c.roundTrip(ctx, req, helloTimeout)
+		buf, err := c.roundTrip(ctx, req, c.home.helloTimeout())
 		if err != nil {
 			return 0, fmt.Errorf("sasl authenticate: %w", err)
 		}
@@ -227,7 +230,7 @@ func readAuthenticate(buf *buffer, req *kmsg.SASLAuthenticateRequest) (*kmsg.SAS
 }
 
 func (c *conn) refused(err error) error {
-	e := &kafka.ErrAuthentication{Cluster: c.home.cluster.Alias, Err: err}
+	e := &kafka.ErrAuthentication{Cluster: c.home.cluster.Alias, Err: c.home.cluster.Stale(err)}
 	if s := c.home.cluster.SASL; s != nil {
 		e.Mechanism, e.User = s.Mechanism, s.User
 	}

@@ -66,7 +66,7 @@ func (k *link) lose(ctx context.Context, err error) time.Time {
 		return k.retry
 	}
 	k.fails++
-	k.retry = now.Add(dialBackoff().after(k.fails))
+	k.retry = now.Add(k.net.dialBackoff().after(k.fails))
 	// Once for a run of failures: the owners of the partitions are told as
 	// well when it lasts.
 	level := slog.LevelDebug

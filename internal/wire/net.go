@@ -15,6 +15,7 @@ var ErrClosed = errors.New("transport closed")
 // Scans. Safe for concurrent use.
 type Net struct {
 	cluster kafka.Cluster
+	set     kafka.Settings // complete
 	md      *kafka.Metadata
 	log     *slog.Logger
 	pool    *pool
@@ -26,7 +27,7 @@ type Net struct {
 
 // New makes a Net that finds leaders in md. It opens nothing yet.
 func New(cl kafka.Cluster, md *kafka.Metadata, log *slog.Logger) *Net {
-	return &Net{cluster: cl, md: md, log: log, pool: &pool{}, open: map[*conn]struct{}{}, gone: make(chan struct{})}
+	return &Net{cluster: cl, set: cl.Settings.Or(kafka.TransportDefaults()), md: md, log: log, pool: &pool{}, open: map[*conn]struct{}{}, gone: make(chan struct{})}
 }
 
 // Close closes every connection. Runs and Scans that are still going on end

@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	// maxProduce bounds the batches of one request; a larger batch goes alone.
-	// Brokers refuse requests above socket.request.max.bytes (100 MiB).
+	// maxProduce is the default of ProduceOptions.RequestBytes.
 	maxProduce = 16 << 20
 	// produceMargin is added to the broker's time for replication before a
 	// connection without answer is given up.
@@ -215,7 +214,7 @@ func (b *produceBroker) version(highest int16, f *flight) int16 {
 }
 
 // take makes a request of the heads of the queues, in turn and within
-// maxProduce bytes.
+// RequestBytes.
 func (b *produceBroker) take(c *conn) *flight {
 	b.p.mu.Lock()
 	defer b.p.mu.Unlock()
@@ -224,7 +223,7 @@ func (b *produceBroker) take(c *conn) *flight {
 	var wait, served []*line
 	for _, l := range b.ready {
 		next := l.queue[0]
-		if !b.eligible(l) || size > 0 && size+len(next.bytes) > maxProduce {
+		if !b.eligible(l) || size > 0 && size+len(next.bytes) > b.p.opt.RequestBytes {
 			wait = append(wait, l)
 			continue
 		}

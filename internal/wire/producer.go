@@ -22,9 +22,13 @@ var ErrUnsent = errors.New("batch was not sent")
 // ProduceOptions tune a Producer. Zero values are replaced as each field says.
 type ProduceOptions struct {
 	// Timeout is the time that brokers get to replicate a batch (acks=all);
-	// 30 s if zero. A connection that does not answer 5 s after that is given
+	// the cluster's Settings.RequestTimeout if zero. A connection that does not answer 5 s after that is given
 	// up, and a batch that found no leader for that long is ErrUnsent.
 	Timeout time.Duration
+	// RequestBytes bounds the batches of one request; 16 MiB if zero. A larger
+	// batch goes alone. Brokers refuse requests above socket.request.max.bytes
+	// (100 MiB).
+	RequestBytes int
 	// Depth is how many requests may be under way on a connection while a queue
 	// remains; 1 if zero. One is enough when caught up, two hide the round trip
 	// when catching up; more only make smaller requests. Above 5 a broker could
@@ -130,7 +134,8 @@ type verdict struct {
 
 // NewProducer makes a Producer; nothing is sent before Run.
 func (n *Net) NewProducer(o ProduceOptions) *Producer {
-	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.Timeout = cmp.Or(o.Timeout, n.set.RequestTimeout)
+	o.RequestBytes = cmp.Or(o.RequestBytes, maxProduce)
 	o.Depth = min(max(o.Depth, 1), 5)
 	p := &Producer{
 		net:     n,
@@ -201,7 +206,7 @@ func (p *Producer) settle(l *line) *produceBroker {
 		l.seeking = true
 		// The first time at once: a new leader is in office by the time the
 		// old one says so.
-		p.router.find(l.tp, l.stale, max(seekBackoff().after(l.failures-1), time.Until(l.after)))
+		p.router.find(l.tp, l.stale, max(p.net.seekBackoff().after(l.failures-1), time.Until(l.after)))
 		l.stale = false
 	}
 	return nil

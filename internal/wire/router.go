@@ -48,6 +48,7 @@ func (t *trouble) add(now time.Time) (report bool) {
 // or by trying again with a growing back-off. Fetchers and producers have one
 // each; metadata requests are shared underneath.
 type router struct {
+	net    *Net
 	md     *kafka.Metadata
 	closed <-chan struct{} // the Net was closed
 	// found hands a leader over. The search for the partition is over then.
@@ -73,6 +74,7 @@ type seek struct {
 
 func newRouter(n *Net) *router {
 	return &router{
+		net:       n,
 		md:        n.md,
 		closed:    n.gone,
 		placer:    make(chan struct{}, 1),
@@ -252,5 +254,5 @@ func (r *router) miss(tp kafka.TP, s *seek, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.asking = false
-	s.at = time.Now().Add(seekBackoff().after(misses))
+	s.at = time.Now().Add(r.net.seekBackoff().after(misses))
 }

@@ -1,0 +1,242 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tidemark/internal/kafka"
+)
+
+// Role is what one client of a flow is there for, named as a key under a flow's clients in YAML.
+type Role string
+
+// The roles. In a properties file their settings stand where MirrorMaker 2 reads those of its own clients, see layers.
+const (
+	SourceConsumer Role = "source_consumer" // reads records
+	SourceAdmin    Role = "source_admin"    // topics, settings, access rules and group positions of the source
+	SourceProducer Role = "source_producer" // writes offset syncs, where they are kept on the source
+	RecordProducer Role = "record_producer" // writes records to the target
+	TargetProducer Role = "target_producer" // writes checkpoints and heartbeats, and offset syncs where they are kept on the target
+	TargetConsumer Role = "target_consumer" // reads the verdicts topic
+	TargetAdmin    Role = "target_admin"    // lanes, topics, transactions and group positions on the target
+)
+
+// anyRole stands for whatever speaks with a cluster: its settings are those of clusters.<alias>.client, or after "A.".
+const anyRole Role = ""
+
+// who names the client in problems with its security.
+func (c Cluster) who() string {
+	if c.role == anyRole {
+		return "cluster " + c.Alias
+	}
+	return fmt.Sprintf("the %s of cluster %s", c.role, c.Alias)
+}
+
+// Roles are all roles, in the order in which records pass them.
+func Roles() []Role {
+	return []Role{SourceConsumer, SourceAdmin, SourceProducer, RecordProducer, TargetProducer, TargetConsumer, TargetAdmin}
+}
+
+// raw says that the role's connections are the mirror's own; the others are franz-go clients.
+func (r Role) raw() bool { return r == SourceConsumer || r == RecordProducer }
+
+// alias is the cluster that the role talks to.
+func (r Role) alias(f FlowName) string {
+	if strings.HasPrefix(string(r), "source") {
+		return f.Source
+	}
+	return f.Target
+}
+
+// ClientSettings are what clients of a cluster do that is no address, login or name. Zero means the default. The tags name
+// the keys: client under clusters.<alias>.client and under a role in a flow's clients, mm2 in a properties file.
+type ClientSettings struct {
+	RequestTimeout      time.Duration `client:"request_timeout" mm2:"request.timeout.ms" yaml:",omitempty"`
+	APITimeout          time.Duration `client:"api_timeout" mm2:"default.api.timeout.ms" yaml:",omitempty"`
+	ConnectTimeout      time.Duration `client:"connect_timeout" mm2:"socket.connection.setup.timeout.ms" yaml:",omitempty"`
+	IdleTimeout         time.Duration `client:"idle_timeout" mm2:"connections.max.idle.ms" yaml:",omitempty"`
+	MetadataMaxAge      time.Duration `client:"metadata_max_age" mm2:"metadata.max.age.ms" yaml:",omitempty"`
+	ReconnectBackoff    time.Duration `client:"reconnect_backoff" mm2:"reconnect.backoff.ms" yaml:",omitempty"`
+	ReconnectBackoffMax time.Duration `client:"reconnect_backoff_max" mm2:"reconnect.backoff.max.ms" yaml:",omitempty"`
+	RetryBackoff        time.Duration `client:"retry_backoff" mm2:"retry.backoff.ms" yaml:",omitempty"`
+	RetryBackoffMax     time.Duration `client:"retry_backoff_max" mm2:"retry.backoff.max.ms" yaml:",omitempty"`
+	SendBuffer          int64         `client:"send_buffer" mm2:"send.buffer.bytes" kind:"bytes" yaml:",omitempty"`
+	ReceiveBuffer       int64         `client:"receive_buffer" mm2:"receive.buffer.bytes" kind:"bytes" yaml:",omitempty"`
+	FetchBytes          int64         `client:"fetch_bytes" mm2:"fetch.max.bytes" kind:"bytes" yaml:",omitempty"`
+	PartitionFetchBytes int64         `client:"partition_fetch_bytes" mm2:"max.partition.fetch.bytes" kind:"bytes" yaml:",omitempty"`
+	FetchMinBytes       int64         `client:"fetch_min_bytes" mm2:"fetch.min.bytes" kind:"bytes" yaml:",omitempty"`
+	FetchWait           time.Duration `client:"fetch_wait" mm2:"fetch.max.wait.ms" yaml:",omitempty"`
+	RequestBytes        int64         `client:"request_bytes" mm2:"max.request.size" kind:"bytes" yaml:",omitempty"`
+	BatchBytes          int64         `client:"batch_bytes" mm2:"batch.size" kind:"bytes" yaml:",omitempty"`
+}
+
+// bound is what a setting may be. Values beyond it are refused in YAML; in a properties file, which a MirrorMaker 2 ran
+// with, the nearest one is used and said so.
+type bound struct {
+	least, most int64 // nanoseconds or bytes
+	whyLeast    string
+	whyMost     string
+}
+
+const (
+	busy   = "less would only keep both sides busy"
+	standI = "a flow would stand still that long after a broker has come back"
+)
+
+// bounds are by field of ClientSettings. What they keep safe is said in the reasons.
+func bounds(r Role) map[string]bound {
+	ms, s, m := int64(time.Millisecond), int64(time.Second), int64(time.Minute)
+	request := bound{s, 15 * m, "a broker that pauses for a moment would be taken for dead", "a broker that is gone would not be noticed"}
+	if r == RecordProducer {
+		request.most, request.whyMost = 30*s, "a write may still be under way for that long after its lane has gone to another worker"
+	}
+	size := func(least int64, why string, most int64, whyMost string) bound {
+		return bound{least, most, why, whyMost}
+	}
+	pointless := "each request would hold next to nothing"
+	return map[string]bound{
+		"RequestTimeout":      request,
+		"APITimeout":          {s, 15 * m, "no request could be repeated", "an operator would wait that long for an answer"},
+		"ConnectTimeout":      {100 * ms, 5 * m, "no connection over a long distance would be made", "the other addresses of a cluster would not be tried meanwhile"},
+		"IdleTimeout":         {s, 15 * m, "connections would be made anew for each request", "brokers and firewalls have closed it by then"},
+		"MetadataMaxAge":      {s, 60 * m, busy, "a client would talk to brokers that are long gone"},
+		"ReconnectBackoff":    {10 * ms, m, busy, standI},
+		"ReconnectBackoffMax": {10 * ms, m, busy, standI},
+		"RetryBackoff":        {10 * ms, m, busy, standI},
+		"RetryBackoffMax":     {10 * ms, m, busy, standI},
+		"SendBuffer":          size(4<<10, busy, 1<<30, "systems refuse more"),
+		"ReceiveBuffer":       size(4<<10, busy, 1<<30, "systems refuse more"),
+		"FetchBytes":          size(64<<10, pointless, 1<<30, "no broker answers with more"),
+		"PartitionFetchBytes": size(1<<10, pointless, 1<<30, "no broker answers with more"),
+		"FetchMinBytes":       size(1, "a broker would answer at once, with nothing", 1<<30, "no broker answers with more"),
+		"FetchWait":           {ms, 10 * s, busy, "a partition that is added meanwhile waits for the answer"},
+		"RequestBytes":        size(1<<10, pointless, 64<<20, "brokers refuse requests of more than socket.request.max.bytes, 100 MiB"),
+		"BatchBytes":          size(1<<10, "small batches are what costs most, here and on the target's brokers", 16<<20, "topics take no such batches"),
+	}
+}
+
+// defaultSettings are a role's settings where the file says nothing; what it has no use for is zero.
+func defaultSettings(r Role) ClientSettings {
+	if r == anyRole {
+		out := settingsOf(kafka.ClientDefaults())
+		own := settingsOf(kafka.TransportDefaults())
+		out.ReconnectBackoff, out.ReconnectBackoffMax = own.ReconnectBackoff, own.ReconnectBackoffMax
+		return out
+	}
+	if !r.raw() {
+		return settingsOf(kafka.ClientDefaults())
+	}
+	out := settingsOf(kafka.TransportDefaults())
+	if r == SourceConsumer {
+		// The arithmetic is at Flow.MemoryBytes. One partition must not fill a response alone.
+		out.FetchBytes, out.PartitionFetchBytes, out.FetchMinBytes = 4<<20, 1<<20, 1
+		out.FetchWait = 500 * time.Millisecond
+		return out
+	}
+	// 256 KiB is where merging small batches is cheapest for mirror and target broker together (docs/performance.md).
+	out.RequestBytes, out.BatchBytes = 16<<20, 256<<10
+	return out
+}
+
+func settingsOf(s kafka.Settings) ClientSettings {
+	return ClientSettings{
+		RequestTimeout: s.RequestTimeout, APITimeout: s.APITimeout, ConnectTimeout: s.ConnectTimeout, IdleTimeout: s.IdleTimeout,
+		MetadataMaxAge: s.MetadataMaxAge, ReconnectBackoff: s.ReconnectBackoff, ReconnectBackoffMax: s.ReconnectBackoffMax,
+		RetryBackoff: s.RetryBackoff, RetryBackoffMax: s.RetryBackoffMax,
+	}
+}
+
+// kafka is the part that internal/kafka and internal/wire take with a cluster.
+func (s ClientSettings) kafka() kafka.Settings {
+	return kafka.Settings{
+		RequestTimeout: s.RequestTimeout, APITimeout: s.APITimeout, ConnectTimeout: s.ConnectTimeout, IdleTimeout: s.IdleTimeout,
+		MetadataMaxAge: s.MetadataMaxAge, ReconnectBackoff: s.ReconnectBackoff, ReconnectBackoffMax: s.ReconnectBackoffMax,
+		RetryBackoff: s.RetryBackoff, RetryBackoffMax: s.RetryBackoffMax, SendBuffer: int(s.SendBuffer), ReceiveBuffer: int(s.ReceiveBuffer),
+	}
+}
+
+// uses says whether a role has a use for a setting.
+func (r Role) uses(field string) bool {
+	switch field {
+	case "RequestTimeout", "ConnectTimeout", "RetryBackoff", "RetryBackoffMax", "SendBuffer", "ReceiveBuffer":
+		return true
+	case "ReconnectBackoff", "ReconnectBackoffMax":
+		return r.raw() || r == anyRole
+	case "APITimeout", "IdleTimeout", "MetadataMaxAge":
+		return !r.raw()
+	case "RequestBytes", "BatchBytes":
+		return r == RecordProducer
+	}
+	return r == SourceConsumer
+}
+
+// only leaves the settings that a role has a use for.
+func (s ClientSettings) only(r Role) ClientSettings {
+	for _, one := range settings("client", &s) {
+		if !r.uses(one.field) {
+			one.value.SetZero()
+		}
+	}
+	return s
+}
+
+// or takes the defaults of a role where s says nothing.
+func (s ClientSettings) or(r Role) ClientSettings {
+	d := defaultSettings(r)
+	conn := settingsOf(s.kafka().Or(d.kafka())) // back-offs go in pairs
+	have, from := settings("client", &s), settings("client", &d)
+	connected := settings("client", &conn)
+	for key, one := range have {
+		if v := connected[key].value; !v.IsZero() {
+			one.value.Set(v)
+		} else if one.value.IsZero() {
+			one.value.Set(from[key].value)
+		}
+	}
+	return s
+}
+
+// Client is how the client of a flow with that role reaches its cluster. Every setting that it has a use for has its value.
+func (c *Config) Client(f FlowName, r Role) Cluster {
+	out := c.Clusters[r.alias(f)]
+	out.Client = out.Client.only(r)
+	if c.clients != nil {
+		if own, ok := c.clients(f)[r]; ok {
+			out = own
+		}
+	}
+	out.Client = out.Client.or(r)
+	return out
+}
+
+// within is the value nearest to n that a role may have, and why n may not be it; "" where it may.
+func (b bound) within(n int64) (nearest int64, why string) {
+	switch {
+	case n < b.least:
+		return b.least, b.whyLeast
+	case n > b.most:
+		return b.most, b.whyMost
+	}
+	return n, ""
+}
+
+// amount writes a setting's value as YAML has it.
+func amount(field string, n int64) string {
+	switch d := time.Duration(n); field {
+	case "SendBuffer", "ReceiveBuffer", "FetchBytes", "PartitionFetchBytes", "FetchMinBytes", "RequestBytes", "BatchBytes":
+		return size(n)
+	default:
+		return shortDuration(d)
+	}
+}
+
+// size writes bytes with the largest unit that divides them.
+func size(n int64) string {
+	for i, unit := range []string{"GiB", "MiB", "KiB"} {
+		if one := int64(1) << (30 - 10*i); n >= one && n%one == 0 {
+			return fmt.Sprintf("%d%s", n/one, unit)
+		}
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,82 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Used is one value that a client works with.
+type Used struct {
+	Name  string // the key in YAML
+	Value string // never a secret, nor what a configuration provider gives
+	Key   string // as the file writes it; empty for a default
+	Line  int
+}
+
+// Uses are all values that the client of a flow with that role works with, for people. What keeps its default in the security
+// settings is left out, as is what the protocol has no use for.
+func (c *Config) Uses(f FlowName, r Role) []Used {
+	u := used{client: c.Client(f, r)}
+	u.add("bootstrap", "Bootstrap", strings.Join(u.client.Bootstrap, ", "))
+	u.add("client_id", "ClientID", u.client.ClientID)
+	u.add("protocol", "SecurityProtocol", u.client.SecurityProtocol)
+	if u.client.usesTLS() {
+		for _, inline := range []struct{ name, field, text string }{
+			{"ca", "CA", u.client.TLS.CA}, {"cert", "Cert", u.client.TLS.Cert}, {"key", "Key", u.client.TLS.Key.Reveal()},
+		} {
+			if inline.text != "" {
+				u.add(inline.name, inline.field, "[PEM text]")
+			}
+		}
+		u.security(&u.client.TLS, &TLS{VerifyHostname: true})
+	}
+	if u.client.usesSASL() {
+		u.security(&u.client.SASL, &SASL{})
+	}
+	keys, have := inOrder("client", &u.client.Client)
+	for _, key := range keys {
+		s := have[key]
+		switch {
+		case !r.uses(s.field):
+		case s.value.IsZero():
+			u.add(key, s.field, "the system's")
+		default:
+			u.add(key, s.field, amount(s.field, s.value.Int()))
+		}
+	}
+	return u.out
+}
+
+type used struct {
+	client Cluster
+	out    []Used
+}
+
+// add notes one value and where it comes from.
+func (u *used) add(name, field, value string) {
+	place := u.client.from.fields[field]
+	if refs, ok := u.client.from.borrowed[field]; ok {
+		value = "[from " + refs + "]"
+	}
+	u.out = append(u.out, Used{Name: name, Value: value, Key: place.key, Line: place.line})
+}
+
+// security notes what differs from the defaults.
+func (u *used) security(target, base any) {
+	keys, have := inOrder("security", target)
+	_, defaults := inOrder("security", base)
+	for _, key := range keys {
+		s := have[key]
+		if reflect.DeepEqual(s.value.Interface(), defaults[key].value.Interface()) {
+			continue
+		}
+		value := fmt.Sprint(s.value.Interface())
+		if _, secret := reflect.TypeAssert[Secret](s.value); secret {
+			value = "[hidden]"
+		} else if list, ok := reflect.TypeAssert[[]string](s.value); ok {
+			value = strings.Join(list, ", ")
+		}
+		u.add(key, s.field, value)
+	}
+}

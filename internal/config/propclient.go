@@ -1,0 +1,212 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// layer is where a client finds settings: entries, and what stands in front of its keys there.
+type layer struct {
+	entries map[string]entry
+	prefix  string
+}
+
+// layers are where a client's keys are looked for, the strongest last.
+type layers struct {
+	settings []layer
+	security []layer // security.protocol, ssl.* and sasl.*
+}
+
+// clusterLayers are those of whatever speaks with a cluster. Where a cluster has its login only for some kinds of client,
+// what belongs to no flow uses that.
+func (m *mm2File) clusterLayers(alias string) layers {
+	own := m.clusters[alias]
+	return layers{
+		settings: []layer{{own, ""}},
+		security: []layer{{own, "producer."}, {own, "consumer."}, {own, "admin."}, {m.top, ""}, {own, ""}},
+	}
+}
+
+// clientLayers are those of a flow's client, as MirrorMaker 2 builds its own of that kind. Two things follow from how it
+// does, and are kept: "A.consumer.x" wins over "A->B.consumer.x"; and since security settings of a cluster become those of
+// each kind of client, "A.x" wins over "A->B.consumer.x" for them. Other settings after "A." reach no client there, but for
+// a Connect worker's own; here they are the weakest, since they can mean only this.
+//
+// Records are written by the Connect worker's producer there, whose settings are "B.producer.x", or
+// "A->B.producer.override.x".
+func (m *mm2File) clientLayers(name FlowName, r Role) layers {
+	own, flow := m.clusters[r.alias(name)], m.flows[name]
+	if r == RecordProducer {
+		kinds := []layer{{own, "producer."}, {flow, "producer.override."}}
+		return layers{
+			settings: slices.Concat([]layer{{own, ""}}, kinds),
+			security: slices.Concat([]layer{{m.top, ""}, {own, ""}}, kinds),
+		}
+	}
+	side, kind, _ := strings.Cut(string(r), "_")
+	kind += "."
+	strong := []layer{{own, kind}, {flow, side + "." + kind}}
+	return layers{
+		settings: slices.Concat([]layer{{own, ""}, {flow, kind}}, strong),
+		security: slices.Concat([]layer{{flow, kind}, {m.top, ""}, {own, ""}}, strong),
+	}
+}
+
+// find looks a key up in layers.
+func (m *mm2File) find(where []layer) lookup {
+	return func(key string) (entry, string, bool) {
+		for _, l := range slices.Backward(where) {
+			if l.prefix != "" && key == propBootstrap {
+				continue // a cluster has one address: a client at another one would read or write somewhere else
+			}
+			if e, ok := l.entries[l.prefix+key]; ok {
+				value, ok := m.text(e)
+				return e, value, ok
+			}
+		}
+		return entry{}, "", false
+	}
+}
+
+// clients gives the clients of a flow their values, those that differ from their cluster's.
+func (m *mm2File) clients(c *Config, f Flow) map[Role]Cluster {
+	out := map[Role]Cluster{}
+	secured := slices.Concat(fieldsOf(&TLS{}), fieldsOf(&SASL{}))
+	for _, r := range Roles() {
+		base, ok := c.Clusters[r.alias(f.Name())]
+		if !ok {
+			continue
+		}
+		where := m.clientLayers(f.Name(), r)
+		client := base
+		client.from.fields = maps.Clone(base.from.fields)
+		m.tune(&client, r, where.settings)
+		// The cluster's own login may be that of another kind of client, see clusterLayers.
+		if m.special(where.security) || m.special(m.clusterLayers(base.Alias).security) {
+			client.role = r
+			for _, s := range secured {
+				delete(client.from.fields, s)
+			}
+			m.secure(&client, where.security)
+		}
+		m.fit(f, r, &client)
+		m.hide(&client)
+		out[r] = client
+	}
+	return out
+}
+
+// hide notes which of a client's values stand in no file of ours, so that nothing prints them. In a login, part of the text
+// may come from elsewhere and the rest not.
+func (m *mm2File) hide(c *Cluster) {
+	c.from.borrowed = map[string]string{}
+	if len(m.borrowed) == 0 {
+		return
+	}
+	texts := map[string]string{"ClientID": c.ClientID, "SecurityProtocol": c.SecurityProtocol}
+	for _, target := range []any{&c.TLS, &c.SASL} {
+		for _, s := range settings("security", target) {
+			if text, ok := reflect.TypeAssert[string](s.value); ok {
+				texts[s.field] = text
+			}
+		}
+	}
+	for field, place := range c.from.fields {
+		if refs, ok := m.borrowed[place]; ok && (texts[field] == "" || !strings.Contains(m.entryAt(place).value, texts[field])) {
+			c.from.borrowed[field] = refs
+		}
+	}
+}
+
+// special says whether a layer that is not the whole cluster's holds a security setting.
+func (m *mm2File) special(where []layer) bool {
+	return slices.ContainsFunc(where, func(l layer) bool {
+		if l.prefix == "" {
+			return false
+		}
+		for key := range l.entries {
+			name, ok := strings.CutPrefix(key, l.prefix)
+			if ok && (name == "security.protocol" || strings.HasPrefix(name, "ssl.") || strings.HasPrefix(name, "sasl.")) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// tune gives a client its name and its settings.
+func (m *mm2File) tune(c *Cluster, r Role, where []layer) {
+	get := m.find(where)
+	if e, value, ok := get(propClientID); ok && value != "" {
+		c.ClientID = value
+		c.from.fields["ClientID"] = e.at()
+	}
+	all := settings("mm2", &c.Client)
+	for _, key := range keysOf(all) {
+		s := all[key]
+		if !r.uses(s.field) {
+			s.value.SetZero()
+			delete(c.from.fields, s.field)
+			continue
+		}
+		e, value, ok := get(key)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(value, 10, 64)
+		unit, name := int64(1), "bytes"
+		if s.kind != "bytes" {
+			unit, name = int64(time.Millisecond), "milliseconds"
+		}
+		if err != nil || n < -1 || n > int64(1<<62)/unit {
+			m.problem(e.at(), fmt.Sprintf("%q is no number of %s", value, name), "write a whole number")
+			continue
+		}
+		c.from.fields[s.field] = e.at()
+		s.value.SetInt(m.bounded(e, r, s.field, n*unit))
+	}
+}
+
+// bounded is a setting's value, or the nearest one that it may have.
+func (m *mm2File) bounded(e entry, r Role, field string, n int64) int64 {
+	b := bounds(r)[field]
+	switch {
+	case field == "SendBuffer" || field == "ReceiveBuffer":
+		if n <= 0 {
+			return 0 // the system's
+		}
+	case field == "IdleTimeout" && n < 0:
+		n = b.most + 1 // never
+	}
+	used, why := b.within(n)
+	if why != "" {
+		what := ""
+		if b != bounds(anyRole)[field] {
+			what = " where records are written"
+		}
+		m.note(e.line, "%s is out of bounds: %s is used%s, since %s", e.key, amount(field, used), what, why)
+	}
+	return used
+}
+
+// weakened warns about a producer's setting that would make writes less safe, and says whether the key is one.
+func (m *mm2File) weakened(e entry, key string) bool {
+	_, name, kind := cutKind(key)
+	if !kind || name != propAcks && name != propIdempotence {
+		return false
+	}
+	value, ok := m.text(e)
+	switch {
+	case !ok:
+	case name == propAcks && value != "all" && value != "-1":
+		m.warn(e.line, "%s has no effect: every write waits for all replicas in sync (acks=all), never for less", e.key)
+	case name == propIdempotence && !strings.EqualFold(value, "true"):
+		m.warn(e.line, "%s has no effect: records are written idempotently, always", e.key)
+	}
+	return true
+}

@@ -1,0 +1,166 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The keys of client settings: of a cluster, and of a flow by role.
+const (
+	keyClient  = "client"
+	keyClients = "clients"
+)
+
+// roleClient are the keys of one role that are no client settings.
+type roleClient struct {
+	ClientID string `client:"client_id"`
+}
+
+// tune reads client settings into c.
+func (y *yamlFile) tune(n *yaml.Node, path string, c *Cluster, r Role) {
+	named := roleClient{c.ClientID}
+	targets := []any{&c.Client}
+	var nested []string
+	if r != anyRole {
+		targets, nested = append(targets, &named), []string{keySecurity}
+	}
+	where, parts := y.into(n, path, "client", nested, targets...)
+	all := settings("client", &c.Client)
+	for _, key := range keysOf(all) {
+		s := all[key]
+		here, ok := where[s.field]
+		switch {
+		case !ok:
+		case !r.uses(s.field) && r == anyRole:
+			y.problem(here, "is for one kind of client only", fmt.Sprintf("write it under a flow's %s, such as %s", keyClients, suggestRole(s.field)))
+		case !r.uses(s.field):
+			y.problem(here, fmt.Sprintf("has no effect: %s has no use for it", r), "remove it, or write it under "+suggestRole(s.field))
+		default:
+			if b := bounds(r)[s.field]; s.value.Int() != 0 {
+				if nearest, why := b.within(s.value.Int()); why != "" {
+					y.problem(here, "is out of bounds: "+why, "write "+amount(s.field, nearest))
+				}
+			}
+		}
+	}
+	c.ClientID = named.ClientID
+	c.from.fields = merged(c.from.fields, where)
+	if s, ok := parts[keySecurity]; ok {
+		keep := c.from.fields
+		c.TLS, c.SASL = TLS{VerifyHostname: true}, SASL{}
+		y.security(s, join(path, keySecurity), c)
+		c.from.fields = merged(keep, c.from.fields)
+	}
+}
+
+// merged are the places of both; b's win.
+func merged(a, b map[string]at) map[string]at {
+	out := map[string]at{}
+	maps.Copy(out, a)
+	maps.Copy(out, b)
+	return out
+}
+
+// suggestRole is a role that has a use for a setting.
+func suggestRole(field string) string {
+	for _, r := range Roles() {
+		if r.uses(field) {
+			return string(r)
+		}
+	}
+	return ""
+}
+
+// clients reads a flow's clients; n may be nil. What they do not set is their cluster's.
+func (y *yamlFile) clients(n *yaml.Node, path string, c *Config, f Flow) map[Role]Cluster {
+	parts := map[string]*yaml.Node{}
+	if n != nil {
+		var known []string
+		for _, r := range Roles() {
+			known = append(known, string(r))
+		}
+		parts = y.mapping(n, path, known)
+	}
+	out := map[Role]Cluster{}
+	for _, r := range Roles() {
+		client, ok := c.Clusters[r.alias(f.Name())]
+		if !ok {
+			continue
+		}
+		common := client.Client
+		client.Client = common.only(r)
+		if _, why := bounds(r)["RequestTimeout"].within(int64(common.RequestTimeout)); common.RequestTimeout > 0 && why != "" {
+			most := bounds(r)["RequestTimeout"].most
+			here := client.from.fields["RequestTimeout"]
+			y.note(here.line, "%s is out of bounds: %s is used where records are written, since %s", here.key, amount("RequestTimeout", most), why)
+			client.Client.RequestTimeout = time.Duration(most)
+		}
+		if part, ok := parts[string(r)]; ok {
+			y.tune(part, join(path, string(r)), &client, r)
+		}
+		y.fit(f, r, &client)
+		out[r] = client
+	}
+	return out
+}
+
+// mayChange says whether what the security settings name can be another one at the next connection.
+func (c Cluster) mayChange() bool {
+	files := slices.Concat(passwordFields("CAPassword")[1:], passwordFields("KeystorePassword")[1:], passwordFields("KeyPassword")[1:],
+		passwordFields("Password")[1:], passwordFields("TokenCAPassword")[1:], []string{"CAFile", "CertFile", "KeyFile", "KeystoreFile", "TokenCAFile"})
+	for _, target := range []any{&c.TLS, &c.SASL} {
+		for _, s := range settings("security", target) {
+			if slices.Contains(files, s.field) && !s.value.IsZero() {
+				return true
+			}
+		}
+	}
+	return c.again != nil
+}
+
+// tunedNode are the client settings that differ from base.
+func tunedNode(s, base ClientSettings) *yaml.Node {
+	out := mappingOf()
+	keys, have := inOrder("client", &s)
+	_, from := inOrder("client", &base)
+	for _, key := range keys {
+		if n := have[key].value.Int(); n != 0 && n != from[key].value.Int() {
+			put(out, key, &yaml.Node{Kind: yaml.ScalarNode, Value: amount(have[key].field, n)})
+		}
+	}
+	return out
+}
+
+// flowClients are the clients of a flow, with what differs from their clusters.
+func (w yamlWriter) flowClients(f Flow) *yaml.Node {
+	out := mappingOf()
+	if w.clients == nil {
+		return out
+	}
+	own := w.clients(f.Name())
+	for _, r := range Roles() {
+		c, ok := own[r]
+		base := w.Clusters[r.alias(f.Name())]
+		if !ok {
+			continue
+		}
+		part := tunedNode(c.Client, base.Client)
+		if c.ClientID != base.ClientID {
+			put(part, "client_id", textNode(c.ClientID))
+		}
+		if c.SecurityProtocol != base.SecurityProtocol || c.TLS != base.TLS || !reflect.DeepEqual(c.SASL, base.SASL) {
+			here := w
+			here.client = f.Source + "-" + f.Target + "-" + string(r)
+			put(part, keySecurity, here.security(c))
+		}
+		if len(part.Content) > 0 {
+			put(out, string(r), part)
+		}
+	}
+	return out
+}

@@ -1,0 +1,48 @@
+package lintfile_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tidemark/internal/config"
+	"tidemark/internal/lintfile"
+)
+
+// TestOperatorsFiles: ten files as operators of MirrorMaker 2 lay them out. What `tidemark lint` says of each was read by
+// a person and stands beside it. UPDATE_GOLDEN=1 writes it anew.
+func TestOperatorsFiles(t *testing.T) {
+	t.Setenv("MM2_BLUE", "blue:9092")
+	files, err := filepath.Glob("testdata/operators/*.properties")
+	if err != nil || len(files) != 10 {
+		t.Fatal(files, err)
+	}
+	refused := map[string]bool{"07": true, "08": true, "09": true}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := lintfile.Look(file, config.Examine(file, data, config.Process()), nil)
+		golden := strings.TrimSuffix(file, ".properties") + ".txt"
+		if os.Getenv("UPDATE_GOLDEN") != "" {
+			if err := os.WriteFile(golden, []byte(r.Text()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), r.Text()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+		number := filepath.Base(file)[:2]
+		if got := r.Count(lintfile.Error) > 0; got != refused[number] {
+			t.Errorf("%s: refused %v", file, got)
+		}
+	}
+}
