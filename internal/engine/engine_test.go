@@ -42,15 +42,7 @@ func newEnds(t *testing.T, extra string) *ends {
 		return c
 	}
 	e.source, e.target = start("cluster-a"), start("cluster-b")
-	admin := func(c *kfake.Cluster) *kadm.Client {
-		cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(cl.Close)
-		return kadm.NewClient(cl)
-	}
-	e.src, e.dst = admin(e.source), admin(e.target)
+	e.src, e.dst = admin(t, e.source), admin(t, e.target)
 	e.cfg = e.parse(fmt.Sprintf(`
 clusters:
   A: {bootstrap: %q}
@@ -60,6 +52,17 @@ flows:
      heartbeats_replication_factor: 1, lanes: 4, positions_interval: 100ms%s}
 `, strings.Join(e.source.ListenAddrs(), ","), strings.Join(e.target.ListenAddrs(), ","), extra))
 	return e
+}
+
+func admin(t *testing.T, c *kfake.Cluster) *kadm.Client {
+	t.Helper()
+	// A topic that is not there yet is looked for again at once, not after 5 s.
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.MetadataMinAge(10*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cl.Close)
+	return kadm.NewClient(cl)
 }
 
 func (e *ends) parse(yaml string) *config.Config {
@@ -76,7 +79,7 @@ func (e *ends) run() func() error {
 	log := slog.New(slog.NewTextHandler(testLog{e.t}, nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- Run(ctx, e.cfg, e.cfg.Flows, Options{Log: log}) }()
+	go func() { done <- Run(ctx, e.cfg, e.cfg.EnabledFlows(), Options{Log: log}) }()
 	stopped := false
 	stop := func() error {
 		if stopped {
