@@ -3,8 +3,10 @@ package mm2
 import (
 	"fmt"
 	"regexp"
-	"regexp/syntax"
+	"slices"
 	"strings"
+
+	"tidemark/internal/javapattern"
 )
 
 // DefaultTopics is the default of topics.
@@ -19,11 +21,16 @@ func DefaultGroups() []string { return []string{".*"} }
 // DefaultGroupsExclude is the default of groups.exclude.
 func DefaultGroupsExclude() []string { return []string{"console-consumer-.*", "connect-.*", "__.*"} }
 
-// DefaultConfigPropertiesExclude is the default of config.properties.exclude.
+// DefaultConfigPropertiesExclude is the default of config.properties.exclude. The
+// limits of time stamps are left to the target, the two newer ones too: with the
+// source's limits it could refuse old records. MirrorMaker 2 4.3 means to leave
+// them out (KAFKA-20163), but names them log.message.timestamp..., as brokers do,
+// which no topic has.
 func DefaultConfigPropertiesExclude() []string {
 	return []string{
 		`follower\.replication\.throttled\.replicas`, `leader\.replication\.throttled\.replicas`,
-		`message\.timestamp\.difference\.max\.ms`, `message\.timestamp\.type`,
+		`message\.timestamp\.difference\.max\.ms`, `message\.timestamp\.before\.max\.ms`, `message\.timestamp\.after\.max\.ms`,
+		`message\.timestamp\.type`,
 		`unclean\.leader\.election\.enable`, `min\.insync\.replicas`,
 	}
 }
@@ -53,56 +60,53 @@ func NewFilter(include, exclude []string) (*Filter, error) {
 }
 
 // NewKeyedFilter makes a filter; key and key + ".exclude" name the lists in errors
-// and rules. Blanks around a pattern are dropped. As in Java, where the patterns
-// of a list are joined by "|", a flag such as (?i) outside of parentheses also
-// holds for the patterns after it.
+// and rules. Blanks around a pattern are dropped. Patterns are Java's, as in
+// MirrorMaker 2 (package internal/javapattern says which of them can be used). As
+// in Java, where the patterns of a list are joined by "|", a flag such as (?i)
+// outside of parentheses also holds for the patterns after it.
 //
-// The error is a PatternError: the pattern is no regular expression, or one that
-// RE2 cannot do or would read differently from Java.
+// The error is a PatternError: the pattern is no regular expression of Java's, or
+// one whose meaning RE2 cannot give.
 func NewKeyedFilter(key string, include, exclude []string) (*Filter, error) {
 	in, err := newList(key, include)
 	if err != nil {
-		return nil, err
+		return nil, patternError(key, err, false)
 	}
 	ex, err := newList(key+".exclude", exclude)
 	if err != nil {
-		return nil, err
+		return nil, patternError(key, err, true)
 	}
 	return &Filter{in, ex}, nil
 }
 
+// newList compiles the patterns of a list. The error is a javapattern.Error.
 func newList(key string, patterns []string) (list, error) {
 	l := list{key: key}
-	flags := ""
+	var flags javapattern.Flags
 	for _, text := range patterns {
 		text = strings.TrimSpace(text)
-		s := scan(text)
-		if s.reason != "" {
-			return list{}, &PatternError{Key: key, Pattern: text, Reason: s.reason, Nearest: s.nearest}
-		}
-		// Parsed alone first: "a)(b" is balanced only inside the group below.
-		if _, err := syntax.Parse(text, syntax.Perl); err != nil {
-			return list{}, syntaxError(key, text, err)
-		}
-		// \A and \z, not ^ and $: those change their meaning under (?m).
-		re, err := regexp.Compile(`\A(?:` + flags + text + `)\z`)
+		re, after, err := javapattern.Compile(text, flags)
 		if err != nil {
-			return list{}, syntaxError(key, text, err)
+			return list{}, err
 		}
 		l.patterns = append(l.patterns, pattern{
 			text:    text,
-			literal: flags == "" && regexp.QuoteMeta(text) == text,
+			literal: flags == 0 && regexp.QuoteMeta(text) == text,
 			re:      re,
 		})
-		flags += s.flags
+		flags = after
 	}
 	return l, nil
+}
+
+func (p pattern) matches(name string) bool {
+	return p.literal && p.text == name || !p.literal && p.re.MatchString(name)
 }
 
 // match gives the first pattern that matches the name.
 func (l list) match(name string) (string, bool) {
 	for _, p := range l.patterns {
-		if p.literal && p.text == name || !p.literal && p.re.MatchString(name) {
+		if p.matches(name) {
 			return p.text, true
 		}
 	}
@@ -130,6 +134,33 @@ func (f *Filter) Excluded(name string) (rule string, excluded bool) {
 		return "", false
 	}
 	return fmt.Sprintf("excluded by %s pattern %q", f.exclude.key, p), true
+}
+
+// asked says whether the filter takes a name that begins with "__" or "." on
+// purpose: nothing is excluded at all, or an include pattern that begins so matches
+// it. ".*" alone is no purpose: MirrorMaker 2 never mirrors such names, and files
+// written for it count on that.
+func (f *Filter) asked(name string) bool {
+	if len(f.exclude.patterns) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(f.include.patterns, func(p pattern) bool {
+		text := strings.TrimPrefix(strings.TrimPrefix(p.text, "^"), `\Q`)
+		internal := strings.HasPrefix(text, "__") || strings.HasPrefix(text, `\.`) || strings.HasPrefix(text, "[.]")
+		return internal && p.matches(name)
+	})
+}
+
+// Unused gives the include patterns that match none of the names, as they were
+// written: a misspelt one, or one for what does not exist yet.
+func (f *Filter) Unused(names []string) []string {
+	var out []string
+	for _, p := range f.include.patterns {
+		if !slices.ContainsFunc(names, p.matches) {
+			out = append(out, p.text)
+		}
+	}
+	return out
 }
 
 // namedPatterns is how many patterns a rule lists before it only counts them.

@@ -2,12 +2,13 @@ package mm2
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"tidemark/internal/javapattern"
 )
 
 func filter(t testing.TB, include, exclude []string) *Filter {
@@ -65,35 +66,28 @@ func TestPatternsMatchWholeNames(t *testing.T) {
 
 func TestUnusablePatternsAreNamed(t *testing.T) {
 	for pattern, want := range map[string]string{
-		"*":             `topics.exclude: pattern "*": nothing to repeat before *; write ".*" if a glob was meant`,
-		"*-orders":      `topics.exclude: pattern "*-orders": nothing to repeat before *; write ".*-orders" if a glob was meant`,
-		"+x":            `topics.exclude: pattern "+x": nothing to repeat before +; write \+ for the character`,
-		"(?!test).*":    `topics.exclude: pattern "(?!test).*": look-ahead and look-behind are no RE2 syntax; list such names in the exclude list instead`,
-		".*(?<!-dlq)":   `topics.exclude: pattern ".*(?<!-dlq)": look-ahead and look-behind are no RE2 syntax; list such names in the exclude list instead`,
-		"(?>a|b)":       `topics.exclude: pattern "(?>a|b)": atomic groups are no RE2 syntax; write "(?:a|b)"`,
-		"a*+b":          `topics.exclude: pattern "a*+b": possessive quantifiers are no RE2 syntax; write "a*b"`,
-		`(a)\1`:         `topics.exclude: pattern "(a)\\1": back-references are no RE2 syntax; list the names`,
-		`a\R`:           `topics.exclude: pattern "a\\R": unknown escape \R; Go's RE2 syntax is at https://pkg.go.dev/regexp/syntax`,
-		"a**":           `topics.exclude: pattern "a**": invalid nested repetition operator; Go's RE2 syntax is at https://pkg.go.dev/regexp/syntax`,
-		"a(b":           `topics.exclude: pattern "a(b": missing closing ); write \( or \) for the character (a comma ends a pattern of a list)`,
-		"a)(b":          `topics.exclude: pattern "a)(b": unexpected ); write \( or \) for the character (a comma ends a pattern of a list)`,
-		"[a":            `topics.exclude: pattern "[a": missing closing ]; write \[ for the character (a comma ends a pattern of a list)`,
-		"a{2":           `topics.exclude: pattern "a{2": '{' does not begin a repetition; write \{ for the character, or the repetition in full (aa|aaa for a{2,3}: a comma ends a pattern of a list)`,
-		"a{,3}":         `topics.exclude: pattern "a{,3}": '{' does not begin a repetition; write \{ for the character, or the repetition in full (aa|aaa for a{2,3}: a comma ends a pattern of a list)`,
-		"[a-z&&[^x]]":   `topics.exclude: pattern "[a-z&&[^x]]": a class inside a class is no RE2 syntax; write \[ and \& for the characters, or one plain class such as [a-z]`,
-		"[][a]":         `topics.exclude: pattern "[][a]": a class inside a class is no RE2 syntax; write \[ and \& for the characters, or one plain class such as [a-z]`,
-		"[^][a]":        `topics.exclude: pattern "[^][a]": a class inside a class is no RE2 syntax; write \[ and \& for the characters, or one plain class such as [a-z]`,
-		"[a&&b]":        `topics.exclude: pattern "[a&&b]": a class inside a class is no RE2 syntax; write \[ and \& for the characters, or one plain class such as [a-z]`,
-		"[[:alpha:]]+":  `topics.exclude: pattern "[[:alpha:]]+": a class inside a class is no RE2 syntax; write \[ and \& for the characters, or one plain class such as [a-z]`,
-		`\Qa.b`:         `topics.exclude: pattern "\\Qa.b": \Q has no \E; add \E`,
-		`a\`:            `topics.exclude: pattern "a\\": trailing backslash at end of expression; Go's RE2 syntax is at https://pkg.go.dev/regexp/syntax`,
-		"(?x)a b":       `topics.exclude: pattern "(?x)a b": invalid or unsupported Perl syntax; Go's RE2 syntax is at https://pkg.go.dev/regexp/syntax`,
-		"  a(b  ":       `topics.exclude: pattern "a(b": missing closing ); write \( or \) for the character (a comma ends a pattern of a list)`,
-		`\p{javaLower}`: `topics.exclude: pattern "\\p{javaLower}": invalid character class range; Go's RE2 syntax is at https://pkg.go.dev/regexp/syntax`,
+		"*":           `topics.exclude: pattern "*": * at character 1 has nothing to repeat; write ".*" if a glob was meant`,
+		"(?!test).*":  `topics.exclude: pattern "(?!test).*": (?!test) at character 1 is a look-ahead, which RE2 cannot do; include only what is wanted: "test.*"`,
+		".*(?<=-dlq)": `topics.exclude: pattern ".*(?<=-dlq)": (?<=-dlq) at character 3 is a look-behind, which RE2 cannot do; say it with two lists: what to include and what to exclude`,
+		"a*+b":        `topics.exclude: pattern "a*+b": *+ at character 2 is a possessive quantifier, which RE2 cannot do; write "a*b"`,
+		"a(b":         `topics.exclude: pattern "a(b": ( at character 2 is never closed; write \( or \) for the character (a comma ends a pattern of a list)`,
+		"a)(b":        `topics.exclude: pattern "a)(b": ) at character 2 closes nothing; write \( or \) for the character (a comma ends a pattern of a list)`,
+		"[a":          `topics.exclude: pattern "[a": [ at character 1 is never closed; write \[ for the character (a comma ends a pattern of a list)`,
+		"a{2":         `topics.exclude: pattern "a{2": { at character 2 does not begin a repetition; write \{ for the character, or the repetition in full (aa|aaa for a{2,3}: a comma ends a pattern of a list)`,
+		"  a(b  ":     `topics.exclude: pattern "a(b": ( at character 2 is never closed; write \( or \) for the character (a comma ends a pattern of a list)`,
 	} {
 		_, err := NewFilter(DefaultTopics(), []string{"fine", pattern})
 		var pe *PatternError
 		if !errors.As(err, &pe) || err.Error() != want {
+			t.Errorf("%q:\n got %v\nwant %s", pattern, err, want)
+		}
+	}
+	// What is commonest in an include list is said in the words of the two lists.
+	for pattern, want := range map[string]string{
+		"(?!x).*":        `groups: pattern "(?!x).*": (?!x) at character 1 is a look-ahead, which RE2 cannot do; write groups = .* and groups.exclude = x.*`,
+		"(?!x)(?!y).*-a": `groups: pattern "(?!x)(?!y).*-a": (?!x) at character 1 is a look-ahead, which RE2 cannot do; write groups = .*-a and groups.exclude = x.*, y.*`,
+	} {
+		if _, err := NewKeyedFilter("groups", []string{pattern}, nil); err == nil || err.Error() != want {
 			t.Errorf("%q:\n got %v\nwant %s", pattern, err, want)
 		}
 	}
@@ -131,8 +125,23 @@ func TestMatchNamesTheRule(t *testing.T) {
 			t.Errorf("group %q: %v, %s", name, ok, rule)
 		}
 	}
-	if _, err := NewKeyedFilter("config.properties", nil, DefaultConfigPropertiesExclude()); err != nil {
-		t.Error(err)
+}
+
+// TestCase16DefaultExcludes: which settings of topics are left to the target by default, by the names that topics have.
+func TestCase16DefaultExcludes(t *testing.T) {
+	f, err := NewKeyedFilter("config.properties", nil, DefaultConfigPropertiesExclude())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]bool{
+		"message.timestamp.before.max.ms": true, "message.timestamp.after.max.ms": true, "message.timestamp.difference.max.ms": true,
+		"message.timestamp.type": true, "min.insync.replicas": true, "unclean.leader.election.enable": true,
+		"leader.replication.throttled.replicas": true, "follower.replication.throttled.replicas": true,
+		"retention.ms": false, "cleanup.policy": false, "max.message.bytes": false, "segment.ms": false,
+	} {
+		if rule, excluded := f.Excluded(key); excluded != want {
+			t.Errorf("%s: %v, %s", key, excluded, rule)
+		}
 	}
 }
 
@@ -142,7 +151,10 @@ func TestListIsTheJoinedExpression(t *testing.T) {
 	element := rapid.SampledFrom([]string{"a", "A.*", "(?i)b", "(?-i)c", "(?i:A)b", "[ab]+", "a|b", "c?", `\.`, "(a|(?i)b)c", "(?s)a.", ""})
 	rapid.Check(t, func(t *rapid.T) {
 		patterns := rapid.SliceOfN(element, 1, 5).Draw(t, "patterns")
-		joined := regexp.MustCompile(`\A(?:` + strings.Join(patterns, "|") + `)\z`)
+		joined, _, err := javapattern.Compile(strings.Join(patterns, "|"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		f, err := NewFilter(patterns, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -169,7 +181,10 @@ func FuzzPattern(f *testing.F) {
 			}
 			return
 		}
-		re := regexp.MustCompile(`\A(?:` + strings.TrimSpace(text) + `)\z`)
+		re, _, err := javapattern.Compile(strings.TrimSpace(text), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if ok, rule := flt.Match(name); ok != re.MatchString(name) || rule == "" {
 			t.Fatalf("%q against %q: %v, %s", name, text, ok, rule)
 		}

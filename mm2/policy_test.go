@@ -157,7 +157,7 @@ func TestInternalByKafka40Rules(t *testing.T) {
 
 // Only the exact name behind known aliases is a heartbeats topic, with each of the
 // separators that users met trouble with.
-func TestHeartbeatsTopicsAreExact(t *testing.T) {
+func TestCase15HeartbeatsNamesAreExact(t *testing.T) {
 	for _, sep := range []string{"-", ".", "_"} {
 		for _, p := range []Policy{
 			DefaultPolicy{Separator: sep, Aliases: []string{"A", "C"}},

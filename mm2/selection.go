@@ -15,13 +15,14 @@ const (
 	RuleBrokerInternal Rule = "broker-internal" // __consumer_offsets, __transaction_state
 	RuleOwn            Rule = "tidemark-topic"  // one of our own topics
 	RuleMM2Internal    Rule = "mm2-internal"    // offset syncs, checkpoints, ...
-	RuleInternalName   Rule = "internal-name"   // begins with "__" or "."
+	RuleInternalName   Rule = "internal-name"   // begins with "__" or ".", and nobody asked for it
 	RuleCycle          Rule = "cycle"           // came from the target
 	RuleSourceAlias    Rule = "source-alias"    // came through the source already
 	RuleExcluded       Rule = "excluded"        // by the exclude list
 	RuleIncluded       Rule = "included"        // mirrored: by the include list
 	RuleHeartbeats     Rule = "heartbeats"      // mirrored: a heartbeats topic
 	RuleNotIncluded    Rule = "not-included"    // by no pattern
+	RuleBothWays       Rule = "both-ways"       // would be included, and so it would on its way back
 )
 
 // A Choice is the verdict about one topic.
@@ -48,14 +49,15 @@ type Selection struct {
 	// Heartbeats is heartbeats.replication.enabled (KIP-1089): heartbeats topics
 	// are mirrored although no include pattern names them. The exclude list wins.
 	Heartbeats bool
-	// InternalNames lets the filter decide about names that begin with "__" or
-	// ".", which MirrorMaker 2 never mirrors.
-	InternalNames bool
 	// SourceAlias lets the filter decide about names that carry the source's own
 	// alias, as MirrorMaker 2 does (us.orders on us becomes us.us.orders). Off, two
 	// processes that each call the other's cluster by one alias do not send a
 	// topic round and round under ever longer names.
 	SourceAlias bool
+
+	// Back is the flow from Target to Source, nil where there is none. A topic that
+	// both take, and whose name both keep, would go round and round: neither takes it.
+	Back *Selection
 }
 
 // IsBrokerInternal says whether brokers keep their own state in the topic. Such a
@@ -70,9 +72,42 @@ func IsOwn(topic string) bool {
 	return strings.HasPrefix(topic, "tidemark-") && strings.HasSuffix(topic, ".internal")
 }
 
-// Select decides about one topic of the source. Rules that no configuration can
-// change come first, so that nobody edits a filter in vain.
+// Select decides about one topic of the source. Rules that no list changes come
+// first, so that nobody edits a filter in vain.
+//
+// Names that begin with "__" or "." are left out, as by MirrorMaker 2, unless they
+// are asked for: topics.exclude is empty, or a pattern of topics begins so and
+// matches.
 func (s Selection) Select(topic string) Choice {
+	c := s.choose(topic)
+	if c.Mirrored && s.Back != nil && s.keeps(topic) && s.Back.keeps(topic) && s.Back.choose(topic).Mirrored {
+		why := "%s->%s mirrors it too and both keep topic names, so it would go round and round: let one of them exclude it"
+		return Choice{false, RuleBothWays, fmt.Sprintf(why, s.Target, s.Source)}
+	}
+	return c
+}
+
+// RoundTrip gives a topic that this flow and Back would both take under one name,
+// if a glance at the patterns finds one: a name that a list spells out, or the
+// shortest that a pattern matches.
+func (s Selection) RoundTrip() (topic string, found bool) {
+	if s.Back == nil {
+		return "", false
+	}
+	names := append([]string{"orders"}, s.Topics.samples()...) // any name does where both take all
+	for _, name := range append(names, s.Back.Topics.samples()...) {
+		if name != "" && s.Select(name).Rule == RuleBothWays {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// keeps says whether the copy of a topic has the topic's own name.
+func (s Selection) keeps(topic string) bool { return s.Policy.RemoteTopic(s.Source, topic) == topic }
+
+// choose is Select without a look at the way back.
+func (s Selection) choose(topic string) Choice {
 	if c, refused := s.refuse(topic); refused {
 		return c
 	}
@@ -102,8 +137,9 @@ func (s Selection) refuse(topic string) (Choice, bool) {
 		return no(RuleOwn, "a topic of Tidemark's own")
 	case p.IsMM2Internal(topic):
 		return no(RuleMM2Internal, "an internal topic of MirrorMaker 2")
-	case !s.InternalNames && p.IsInternal(topic):
-		return no(RuleInternalName, "internal by its name, which begins with %q", topic[:prefixLen(topic)])
+	case p.IsInternal(topic) && !s.Topics.asked(topic):
+		begin := topic[:prefixLen(topic)]
+		return no(RuleInternalName, "internal by its name: only a pattern that begins with %q too takes it, or an empty %s", begin, s.Topics.exclude.key)
 	case p.IsCycle(topic, s.Target):
 		return no(RuleCycle, "it came from %s, the target", s.Target)
 	case !s.SourceAlias && slices.Contains(Chain(p, topic), s.Source):

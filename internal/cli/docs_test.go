@@ -117,6 +117,7 @@ func TestDocsListEveryField(t *testing.T) {
 		"tidemark inspect offset-syncs": {status.OffsetSync{}},
 		"tidemark inspect heartbeats":   {status.Heartbeat{}},
 		"tidemark lint":                 {lintfile.Report{}},
+		"tidemark topics":               {topicLists{}},
 		"tidemark version":              {version{}},
 		"JSON":                          {status.Header{}, status.Damage{}},
 	} {
@@ -185,7 +186,7 @@ func TestEveryFieldHasAName(t *testing.T) {
 			walk(f.Type)
 		}
 	}
-	for _, v := range []any{flows{}, status.Groups{}, status.Translation{}, status.Lookup{}, status.LedgerRecords{}, status.MM2Records{}, lintfile.Report{}, version{}} {
+	for _, v := range []any{flows{}, status.Groups{}, status.Translation{}, status.Lookup{}, status.LedgerRecords{}, status.MM2Records{}, lintfile.Report{}, topicLists{}, version{}} {
 		walk(reflect.TypeOf(v))
 	}
 }

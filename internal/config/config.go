@@ -85,7 +85,7 @@ type Cluster struct {
 	again   func() (Cluster, error) // looks up anew what security refers to; nil where it refers to nothing
 }
 
-// Flow is one direction of mirroring. Patterns are full-match regular expressions in Go's (RE2) syntax.
+// Flow is one direction of mirroring. Patterns are Java's regular expressions and match whole names (internal/javapattern).
 //
 // The tags name the keys that set a field: yaml under flows and defaults, mm2 in a properties file (at top level and
 // after "A->B."). Keys that need more than a field of the right type (replication.policy.class, isolation.level, auto.offset.reset) are

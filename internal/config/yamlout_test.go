@@ -154,7 +154,8 @@ func TestYAMLOfAnything(t *testing.T) {
 		}
 		text := "clusters: {A: {bootstrap: ['a:1']}, B: {bootstrap: ['b:1', 'c:1'], client_id: 'x: y'}, C: {bootstrap: ['c:1']}}\n" +
 			"defaults: {isolation: read_uncommitted" + settings("defaults") + "}\nflows:\n- {from: C, to: A, enabled: true}\n"
-		for _, flow := range []string{"from: A, to: B", "from: B, to: A"}[rapid.IntRange(0, 2).Draw(t, "flows"):] {
+		// No two in opposite directions: with identity and one topic in both such files are refused.
+		for _, flow := range []string{"from: A, to: B", "from: B, to: C"}[rapid.IntRange(0, 2).Draw(t, "flows"):] {
 			text += "- {" + flow + settings(flow) + "}\n"
 		}
 		want, err := config.Parse("x.yaml", []byte(text))

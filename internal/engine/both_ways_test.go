@@ -10,9 +10,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Two flows in one process, one each way: each writes to its own target, with its own lanes, and neither mirrors what the
-// other brought.
-func TestBothWaysInOneProcess(t *testing.T) {
+// TestCase70BothWaysInOneProcess: two flows in one process, one each way: each writes to its own target, told by its cluster
+// id, with its own lanes, and neither mirrors what the other brought.
+func TestCase70BothWaysInOneProcess(t *testing.T) {
 	e := newEnds(t, "")
 	common := "replication_factor: 1, lanes: 2, positions_interval: 100ms, heartbeats_interval: 200ms"
 	e.cfg = e.parse(fmt.Sprintf("clusters:\n  A: {bootstrap: %q}\n  B: {bootstrap: %q}\nflows:\n  - {from: A, to: B, %s}\n  - {from: B, to: A, %s}\n",
@@ -65,13 +65,24 @@ func TestBothWaysInOneProcess(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	for admin, unwanted := range map[*kadm.Client]string{e.src: "B.A.east", e.dst: "A.B.west"} {
-		topics, err := admin.ListTopics(ctx)
+	for admin, want := range map[*kadm.Client]struct {
+		id, has  string
+		unwanted []string
+	}{
+		e.src: {"cluster-a", "B.west", []string{"A.east", "B.A.east", "A.B.west"}},
+		e.dst: {"cluster-b", "A.east", []string{"B.west", "A.B.west", "B.A.east"}},
+	} {
+		at, err := admin.Metadata(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if topics.Has(unwanted) {
-			t.Errorf("%s exists: a flow mirrored what the other one brought", unwanted)
+		if at.Cluster != want.id || !at.Topics.Has(want.has) {
+			t.Errorf("cluster %s has %v, want %s on %s", at.Cluster, at.Topics.Names(), want.has, want.id)
+		}
+		for _, unwanted := range want.unwanted {
+			if at.Topics.Has(unwanted) {
+				t.Errorf("%s exists on %s", unwanted, at.Cluster)
+			}
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (l looker) topics(f config.Flow) string {
 	if len(f.Topics) == 0 {
 		return "no topic is mirrored, as the list of topics is empty"
 	}
-	text := selected("topic", f.Source, f.Topics, f.TopicsExclude) + " is mirrored; internal topics never are; "
+	text := selected("topic", f.Source, f.Topics, f.TopicsExclude) + " is mirrored; topics of brokers and of mirrors never are; "
 	if f.Start == config.StartLatest {
 		text += "what there is when the flow first starts is mirrored from its end on, topics and partitions that appear later whole; "
 	}

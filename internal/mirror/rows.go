@@ -106,7 +106,7 @@ func (l *Lane) input(p *part, c verdicts.Commit) translate.Input {
 		TargetStart: offsetmap.TargetOffset(p.targetStart), TargetEnd: translate.Unknown,
 		Earliest: l.flow.Earliest, Absent: "the mirror has not looked at the partition yet",
 	}
-	if l.flow.Committed {
+	if l.flow.Committed && p.sourceLSO < p.sourceEnd { // without an open transaction a position beyond both waits for none
 		in.LastStable = offsetmap.SourceOffset(p.sourceLSO)
 	}
 	if m := p.m(); m != nil {
