@@ -218,6 +218,21 @@ func (m *Map) Count(a, b TargetOffset) int64 {
 	return m.recordsBelow(b) - m.recordsBelow(a)
 }
 
+// Others returns how many target offsets of what is kept others have written:
+// they are neither mirrored records, nor our markers, nor in doubt. Inside
+// missing blocks every offset counts as a record of ours.
+func (m *Map) Others() int64 {
+	from := m.floor.target
+	n := int64(m.targetEnd-from) - m.Count(from, m.targetEnd)
+	for _, s := range m.markers {
+		n -= int64(s.to - max(s.from, from))
+	}
+	for _, d := range m.doubts {
+		n -= int64(d.to - max(d.from, from))
+	}
+	return max(n, 0) // also where a damaged map holds more than its offsets
+}
+
 // recordsBelow counts the records below t from an arbitrary zero.
 func (m *Map) recordsBelow(t TargetOffset) int64 {
 	if m.open.Count > 0 && t > m.open.Target {

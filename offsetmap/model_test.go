@@ -77,6 +77,25 @@ func (m *model) lose(to src, n int64) {
 	m.through = to
 }
 
+// others counts the offsets of what is kept that are nobody's of ours.
+func (m *model) others() (n int64) {
+	ours := map[tgt]bool{}
+	for _, p := range m.pairs {
+		ours[p.t] = true
+	}
+	for _, d := range m.doubts {
+		for t := d.from; t < d.to; t++ {
+			ours[t] = true
+		}
+	}
+	for t := m.floor.t; t < m.targetEnd; t++ {
+		if !ours[t] && !m.marker[t] {
+			n++
+		}
+	}
+	return n
+}
+
 // runs merges the pairs to runs.
 func (m *model) runs() []offsetmap.Run {
 	var out []offsetmap.Run

@@ -340,6 +340,9 @@ func (h *history) verify(n int) {
 				h.t.Fatalf("Source(%d) = %d, %v, want %d, %v", t, s, k, ws, wk)
 			}
 		}
+		if got, want := h.m.Others(), h.model.others(); got != want {
+			h.t.Fatalf("Others() = %d, want %d", got, want)
+		}
 		a := tgt(rapid.Int64Range(0, int64(h.m.TargetEnd())+1).Draw(h.t, "a"))
 		if got, want := h.m.Count(a, t), h.model.count(a, t); got != want {
 			h.t.Fatalf("Count(%d, %d) = %d, want %d", a, t, got, want)

@@ -36,7 +36,7 @@ where they left off. It is 3
   - if group sync is off in FILE, so that no position is written to the target;
   - if the source does not answer, so that newest commits are not known;
   - if a group that was named is left out, or none of its positions is carried.
-Positions that are left out on purpose (filtered, never committed, never mirrored by choice) do not count otherwise.` + exitCodesCheck,
+Positions that are left out on purpose (filtered, never committed) do not count otherwise.` + exitCodesCheck,
 		Args: atLeast("FILE", "GROUP"),
 		RunE: func(_ *cobra.Command, args []string) error { return runGroups(e, args[0], args[1:], o) },
 	}

@@ -177,7 +177,7 @@ func (r *Reader) headRow(c *ledger.Contents, lane int32, p ledger.Partition, h l
 		w.State, w.Reason = status.Damaged, err.Error()
 		return w
 	}
-	w.MirroredTo, w.Runs, w.Missing, w.InDoubt = int64(m.Through()), runs(m), len(m.Missing()), m.Doubts()
+	w.MirroredTo, w.Runs, w.Missing, w.InDoubt, w.Others = int64(m.Through()), runs(m), len(m.Missing()), m.Doubts(), m.Others()
 	w.sourceID, w.targetID = m.Origin().SourceTopicID, m.Origin().TargetTopicID
 	t, known := src.topics[p.Topic]
 	switch {

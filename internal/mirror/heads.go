@@ -38,6 +38,7 @@ func (l *Lane) writeHead(p *part, acked func()) {
 		return
 	}
 	m := p.core.Map()
+	l.tellOthers(p)
 	l.seal(p)
 	h := ledger.Head{
 		Topic: p.TP.Topic, Partition: p.TP.Partition, RemoteTopic: p.Remote,
@@ -48,6 +49,16 @@ func (l *Lane) writeHead(p *part, acked func()) {
 		h.State, h.Reason = ledger.Stopped, p.reason
 	}
 	l.putHead(p, h, acked)
+}
+
+// tellOthers says that somebody else writes to a remote partition. It is mirrored all the same: what others write is read,
+// not skipped, and may be meant. Where it is another mirror of the same topic, consumers read those records twice.
+func (l *Lane) tellOthers(p *part) {
+	if n := p.core.Map().Others(); n > p.others {
+		l.log.Warn("another producer writes to the remote topic: if that is a mirror too, such as a MirrorMaker 2 under the same alias, its records stand there twice",
+			"partition", p.TP.String(), "remote", p.remoteTP().String(), "offsets", n-p.others)
+		p.others = n
+	}
 }
 
 // writeStop says in the ledger why a partition is stopped that was not opened. Everything else of the former owner's

@@ -243,7 +243,7 @@ func (l *Lane) fromLedger(p *part) {
 	if missing := m.Missing(); len(missing) > 0 {
 		l.log.Warn("blocks of the offset map are missing or damaged: positions there are bounded, not exact", "partition", p.TP.String(), "blocks", len(missing))
 	}
-	p.head, p.loaded = &h, m
+	p.head, p.loaded, p.others = &h, m, m.Others()
 	p.sourceEnd = h.SourceEnd
 	delete(l.contents.Heads, key)
 }

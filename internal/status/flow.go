@@ -82,8 +82,10 @@ type Partition struct {
 	Missing     int       `json:"missing_blocks"`
 	// InDoubt is how many records at most stand on the target whose place on the source is not certain, after an unclean
 	// stop with several places to go on from. They may be there twice; positions in front of them are bounded, not exact.
-	InDoubt int64     `json:"in_doubt"`
-	AsOf    time.Time `json:"as_of,omitzero"` // when the head was written
+	InDoubt int64 `json:"in_doubt"`
+	// Others is how many target offsets of what is kept were written by others than the flow.
+	Others int64     `json:"written_by_others"`
+	AsOf   time.Time `json:"as_of,omitzero"` // when the head was written
 }
 
 // Unmirror is a topic that the flow does not mirror.

@@ -58,7 +58,7 @@ type Excluded struct {
 func (p Position) Stale() bool { return p.Now != Unknown && !p.AsOf.IsZero() && p.Now != p.Committed }
 
 // Findings are the reasons why a group could not be started on the target now and go on exactly where it left off: one
-// clause each. A verdict that is a final no (filtered, never committed, ...) and a group that is left out are none, unless
+// clause each. A verdict that is a final no (filtered, never committed) and a group that is left out are none, unless
 // the group was named: whoever asks about it by name wants to move it.
 func (g Groups) Findings() []string {
 	out := g.sourceFindings()
@@ -94,6 +94,8 @@ func (g Groups) Findings() []string {
 // finding is what keeps the group from resuming exactly at the position; empty where nothing does.
 func (g Groups) finding(group Group, p Position) string {
 	switch {
+	case p.Verdict.Final() && p.Verdict.Kind == translate.NotMirrored:
+		return p.Sentence // left out by choice, and a group that moves skips those records all the same
 	case p.Verdict.Final():
 		return ""
 	case p.Stale():

@@ -101,6 +101,9 @@ func (p Partition) remarks() string {
 	if p.InDoubt > 0 {
 		out = append(out, "up to "+count(int(p.InDoubt), "record", "records")+" may stand twice on the target since an unclean stop: positions in front of them are bounded, not exact")
 	}
+	if p.Others > 0 {
+		out = append(out, strconv.FormatInt(p.Others, 10)+" offsets of the remote partition were written by others")
+	}
 	return strings.Join(out, "; ")
 }
 

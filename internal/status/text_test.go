@@ -276,6 +276,13 @@ func TestGroupFindings(t *testing.T) {
 			p.Verdict, p.Exact, p.Target, p.OnTarget = final, false, Unknown, Unknown
 		}, ""},
 		{
+			"below the place where mirroring began", func(_ *Groups, _ *Group, p *Position) {
+				p.Verdict = translate.Verdict{Kind: translate.NotMirrored, Target: translate.NoPosition, N: 40, Settled: true}
+				p.Sentence, p.Exact, p.Target, p.OnTarget = p.Verdict.String(), false, Unknown, Unknown
+			},
+			"group g, orders-0: up to 40 records never mirrored",
+		},
+		{
 			"nothing is carried of a named group",
 			func(_ *Groups, g *Group, p *Position) {
 				g.Named, p.Verdict, p.Exact, p.Target, p.OnTarget = true, final, false, Unknown, Unknown
