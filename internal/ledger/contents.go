@@ -3,7 +3,9 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"tidemark/offsetmap"
 )
@@ -171,7 +173,10 @@ func (c *Contents) ClaimLost() bool {
 		return false
 	}
 	claimed := slices.ContainsFunc(c.Other, func(d Damage) bool { return d.Key == Key{Kind: KindClaim}.String() })
-	return claimed || len(c.Heads) > 0 || len(c.Damaged) > 0
+	return claimed || len(c.Heads) > 0 || slices.ContainsFunc(slices.Collect(maps.Values(c.Damaged)), func(ds []Damage) bool {
+		// Begins are written before the first claim, so damage to one says nothing of it.
+		return slices.ContainsFunc(ds, func(d Damage) bool { return !strings.HasPrefix(d.Key, "begin/") })
+	})
 }
 
 // HeadDamaged says whether the newest head record of a partition could not be used.
@@ -188,6 +193,12 @@ func (c *Contents) damagedAt(p Partition, kind Kind) (Damage, bool) {
 		}
 	}
 	return Damage{}, false
+}
+
+// SetBegin decides anew where mirroring of a partition begins, which nothing was mirrored of, whatever was found about it.
+func (c *Contents) SetBegin(p Partition, b Begin) {
+	c.Begins[p] = b
+	c.healed(p, Key{Kind: KindBegin, Topic: p.Topic, Partition: p.Partition})
 }
 
 // Beginning says where mirroring of a partition began, for the source topic that its map is of: atLogStart, with the

@@ -242,6 +242,9 @@ func DecodeBegin(value []byte) (Begin, error) {
 	}
 	r := reader{b: body}
 	b := Begin{TopicID: r.id(), Offset: r.int()}
+	if b.Offset < AtEnd {
+		r.fail()
+	}
 	return b, r.done()
 }
 

@@ -14,7 +14,8 @@ import (
 //
 // The offsets are written before the claim (writeBegins): a crash before the claim's acknowledgement leaves a lane that was
 // never taken over, and offsets that stand in the ledger by then are kept; after it, nothing that is produced can be passed
-// over. Deciding at a partition's first head instead was rejected: a partition without a head can be new as well as old.
+// over. So a flow has started when each of its lanes was owned once; until then lanes that wait begin later than others. One
+// record for all lanes was put off: it needs a place that no lane's fence guards. Deciding at a partition's first head instead was rejected: a partition without a head can be new as well as old.
 func (l *Lane) begin(ctx context.Context, c *ledger.Contents) {
 	if !l.flow.FromEnd {
 		return
@@ -41,9 +42,9 @@ func (l *Lane) begin(ctx context.Context, c *ledger.Contents) {
 		to, knowsEnd := end[tp]
 		switch {
 		case !knowsStart || !knowsEnd:
-			c.Begins[key] = ledger.Begin{TopicID: existing[tp], Offset: ledger.AtEnd}
+			c.SetBegin(key, ledger.Begin{TopicID: existing[tp], Offset: ledger.AtEnd})
 		case from < to:
-			c.Begins[key] = ledger.Begin{TopicID: existing[tp], Offset: to}
+			c.SetBegin(key, ledger.Begin{TopicID: existing[tp], Offset: to})
 		}
 	}
 }
@@ -56,6 +57,20 @@ func (l *Lane) writeBegins(c *ledger.Contents) {
 	}
 }
 
+// settleBegin writes down where mirroring begins of a partition whose begin was "at the end", as soon as a look has seen
+// the end, also where the partition is stopped for another reason: each later look would see a later one, and pass over
+// what came between. The record is ahead of the partition's first head.
+func (l *Lane) settleBegin(p *part, at *int64) {
+	if at == nil || p.begin == nil || p.begin.Offset != ledger.AtEnd {
+		return
+	}
+	p.begin = &ledger.Begin{TopicID: p.begin.TopicID, Offset: *at}
+	key := ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}
+	l.contents.Begins[key] = *p.begin
+	k := ledger.Key{Kind: ledger.KindBegin, Topic: p.TP.Topic, Partition: p.TP.Partition}
+	l.ledger.add([]byte(k.String()), p.begin.Encode(), nil)
+}
+
 // beginsAt is the first source offset that is mirrored of a partition of which nothing is yet.
 func beginsAt(h head, e ends) int64 {
 	switch b := h.begin; {
@@ -64,7 +79,8 @@ func beginsAt(h head, e ends) int64 {
 	case b.Offset == ledger.AtEnd:
 		return e.sourceEnd
 	default:
-		// Below the log's start if retention overtook it: reading then says what was lost.
-		return b.Offset
+		// Below the log's start if retention overtook it: reading then says what was lost. Above its end if the source lost
+		// records since: what comes there now is new.
+		return min(b.Offset, e.sourceEnd)
 	}
 }

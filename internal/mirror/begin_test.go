@@ -5,8 +5,11 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/testcluster"
 	"tidemark/internal/translate"
 )
 
@@ -169,4 +172,75 @@ func TestDamagedBegin(t *testing.T) {
 	r.produce("orders", 100, 7)
 	r.start(r.partitions("orders"))
 	r.holds("orders", map[int32]int{0: 7})
+}
+
+// Where a begin was "at the end", it is settled by the first look that sees the end, also while the partition is stopped for
+// another reason: what comes from then on is mirrored, after a stop, a kill, and when it is mirrored anew.
+func TestBeginAtTheEndIsSettledAtTheFirstLook(t *testing.T) {
+	r := newRig(t, 1)
+	r.both("orders", 1)
+	r.both("payments", 1)
+	r.produce("payments", 0, 100)
+	r.write(r.dst, &kgo.Record{Topic: "A.payments", Value: []byte("of another mirror")})
+	r.fromEnd("orders", "payments")
+	run := r.start(r.partitions("orders"))
+	run.claimed(r, 0)
+	run.halt(t)
+	run = r.start(r.partitions("orders", "payments"))
+	tp := kafka.TP{Topic: "payments"}
+	r.stopped(run, tp, "holds 1 offsets")
+	settled := func() (bool, string) {
+		b, err := ledger.DecodeBegin(r.kept(ledger.Key{Kind: ledger.KindBegin, Topic: "payments"}).Value)
+		return b.Offset == 100, fmt.Sprint(b, err)
+	}
+	r.until("the begin to be settled", settled)
+	r.produce("payments", 100, 50)
+	run.kill()
+	run.wg.Wait()
+	if err := r.target.DeleteTopic("A.payments"); err != nil {
+		t.Fatal(err)
+	}
+	r.create(r.dst, "A.payments", 1, nil)
+	r.dst.Kgo().PurgeTopicsFromClient("A.payments")
+	run = r.start(r.partitions("orders", "payments"))
+	r.holds("payments", map[int32]int{0: 50})
+	r.produce("payments", 150, 5)
+	r.holds("payments", map[int32]int{0: 55})
+	run.halt(t)
+
+	// "Mirror it anew" (docs/stopped.md).
+	r.overwrite(r.kept(headKey(tp)), nil)
+	if err := r.target.DeleteTopic("A.payments"); err != nil {
+		t.Fatal(err)
+	}
+	r.create(r.dst, "A.payments", 1, nil)
+	r.dst.Kgo().PurgeTopicsFromClient("A.payments")
+	r.start(r.partitions("orders", "payments"))
+	r.holds("payments", map[int32]int{0: 55})
+}
+
+// A damaged begin record of a lane that was never claimed is no claim: the others begin at the end.
+func TestDamagedBeginIsNoClaim(t *testing.T) {
+	r := newRig(t, 1)
+	r.both("orders", 2)
+	r.produce("orders", 0, 100)
+	r.fromEnd("orders")
+	rec := ledger.Begin{TopicID: r.existing[kafka.TP{Topic: "orders"}], Offset: 50}
+	key := ledger.Key{Kind: ledger.KindBegin, Topic: "orders"}
+	r.overwrite(testcluster.Rec{Key: []byte(key.String())}, flipped(rec.Encode(), 5))
+	run := r.start(r.partitions("orders"))
+	run.claimed(r, 0)
+	r.write(r.src, &kgo.Record{Topic: "orders", Partition: 0, Value: []byte("new")}, &kgo.Record{Topic: "orders", Partition: 1, Value: []byte("new")})
+	r.holds("orders", map[int32]int{0: 1, 1: 1})
+}
+
+// A begin above the source's end means that the source lost records: what comes there is new.
+func TestBeginsAt(t *testing.T) {
+	at := &ledger.Begin{TopicID: [16]byte{1}, Offset: 105}
+	h := head{info: Partition{SourceTopicID: [16]byte{1}}, begin: at}
+	for want, e := range map[int64]ends{105: {0, 200, 0, 0}, 100: {0, 100, 0, 0}} {
+		if got := beginsAt(h, e); got != want {
+			t.Errorf("%+v: %d, want %d", e, got, want)
+		}
+	}
 }

@@ -28,6 +28,7 @@ type opened struct {
 	gone        bool   // the lane has another owner
 	epoch       int16  // in which the partition is written from now on
 	tailEnd     int64  // target log end; what lies between the map and it is to be settled
+	begins      *int64 // where mirroring begins whose begin was "at the end": it is known now; nil otherwise
 	reason      string // it must not be mirrored, and why
 	err         error  // it could not be found out; tried again
 }
@@ -195,6 +196,9 @@ func offsets(ctx context.Context, c *kafka.Client, tps []kafka.TP, spec int64, c
 // begin decides by the boundaries alone; what lies between the map's end and the target's log end is settle's work.
 func begin(h head, e ends, s Settings) opened {
 	o := opened{m: h.m, sourceStart: e.sourceStart, sourceEnd: e.sourceEnd, targetStart: e.targetStart}
+	if b := h.begin; h.m == nil && b != nil && b.TopicID == h.info.SourceTopicID && b.Offset == ledger.AtEnd {
+		o.begins = &e.sourceEnd
+	}
 	if h.damaged != "" {
 		o.reason = "the ledger's record of this partition is damaged: " + h.damaged
 		return o
@@ -251,6 +255,7 @@ func (l *Lane) opened(o opened) {
 	}
 	if o.err == nil {
 		p.sourceStart, p.targetStart = o.sourceStart, o.targetStart
+		l.settleBegin(p, o.begins)
 	}
 	if o.inexact > 0 {
 		l.log.Warn("resume is not exact: some records may stand twice on the target", "partition", p.TP.String(), "at_most", o.inexact)
