@@ -1,6 +1,9 @@
 package mm2
 
-import "sort"
+import (
+	"math"
+	"sort"
+)
 
 // A SyncTable is the offset syncs of one partition that are left in their topic,
 // and what MirrorMaker 2 makes of them. The zero value has none.
@@ -21,6 +24,9 @@ type SyncTable struct {
 // not notice a target topic made anew, KAFKA-13659; here a downstream offset that
 // goes back counts as well.)
 func (t *SyncTable) Add(s OffsetSync) {
+	if s.Upstream < 0 || s.Downstream < 0 || s.Upstream == math.MaxInt64 || s.Downstream == math.MaxInt64 {
+		return // no record is there, whoever wrote it
+	}
 	n := len(t.syncs)
 	if n == 0 {
 		t.syncs = append(t.syncs, s)

@@ -242,3 +242,26 @@ func TestNothingAtAll(t *testing.T) {
 		}
 	}
 }
+
+// MirrorMaker 2 leaves checkpoints behind that are too far on when its remote topic was made anew. Newer offset syncs say
+// where the group stands; without any a place beyond the log's end is none.
+func TestCheckpointOfATopicMadeAnew(t *testing.T) {
+	for _, down := range []int64{75, 30} {
+		w := mirrorMakers(t)
+		w.filled(w.target, "A.orders", 40)
+		w.mm2(w.target, "A.checkpoints.internal", cp("A.orders", 80, down))
+		w.mm2(w.source, "mm2-offset-syncs.B.internal",
+			mm2.OffsetSync{Topic: "orders", Upstream: 79, Downstream: 74}, mm2.OffsetSync{Topic: "orders", Upstream: 80, Downstream: 0}, mm2.OffsetSync{Topic: "orders", Upstream: 100, Downstream: 20})
+		got, err := w.reader(Options{}).Translate(t.Context(), "g")
+		if err != nil || len(got.Offsets) != 1 || got.Offsets[0].Offset != 0 {
+			t.Errorf("checkpoint at %d: %+v, %v", down, got.Offsets, err)
+		}
+	}
+	w := mirrorMakers(t)
+	w.filled(w.target, "A.orders", 40)
+	w.mm2(w.target, "A.checkpoints.internal", cp("A.orders", 80, 75))
+	got, err := w.reader(Options{}).Translate(t.Context(), "g")
+	if err != nil || len(got.Offsets) != 0 || len(got.Without) != 1 || !strings.Contains(got.Without[0].Sentence, "whose log ends at 40") {
+		t.Errorf("beyond the end: %+v, %v", got, err)
+	}
+}

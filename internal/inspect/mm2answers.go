@@ -154,8 +154,18 @@ func (r *Reader) judge(l *left, c mm2.Checkpoint) translate.Verdict {
 	if s := l.syncs[kafka.TP{Topic: r.sourceTopic(c.Topic), Partition: c.Partition}]; s != nil {
 		table = &s.SyncTable
 	}
+	// MirrorMaker 2 does not move a checkpoint back, so after its remote topic was made anew one can be too far on. Newer
+	// offset syncs tell, and where there are none, the log's end.
+	down := c.Downstream
+	if now, _, ok := table.Translate(c.Upstream); ok {
+		down = min(down, now)
+	}
+	if down > log.to {
+		return translate.Verdict{Kind: translate.Pending, Target: translate.NoPosition, Reason: fmt.Sprintf(
+			"MirrorMaker 2's checkpoint is at offset %d of %s, whose log ends at %d: the remote topic was made anew, or lost records", down, remote, log.to)}
+	}
 	return r.judgeSample(c.Upstream, log, offsetmap.Position{
-		Kind: offsetmap.Bounded, Target: offsetmap.TargetOffset(c.Downstream), N: table.Replays(c.Upstream, c.Downstream, log.to),
+		Kind: offsetmap.Bounded, Target: offsetmap.TargetOffset(down), N: table.Replays(c.Upstream, down, log.to),
 	}, fromCheckpoint)
 }
 
