@@ -49,31 +49,15 @@ Where no run has created the ledger of any flow shown there is nothing to show: 
 }
 
 func runStatus(e *env, file string, o readOptions) error {
-	cfg, err := e.load(file)
-	if err != nil {
-		return err
-	}
-	chosen, err := pickToRead(cfg, o.flow)
-	if err != nil {
-		return err
-	}
 	out := flows{Flows: []status.Flow{}}
-	var failed []error
-	for _, f := range chosen {
-		err := e.ask(cfg, f, o, func(ctx context.Context, r *inspect.Reader) error {
-			s, err := r.Flow(ctx)
-			if err == nil {
-				out.Flows = append(out.Flows, s)
-			}
-			return err
-		})
-		if errors.Is(err, errStopped) {
-			return err
+	err := e.askEach(file, o, func(ctx context.Context, r *inspect.Reader) error {
+		s, err := r.Flow(ctx)
+		if err == nil {
+			out.Flows = append(out.Flows, s)
 		}
-		failed = append(failed, err)
-	}
-	err = errors.Join(failed...)
-	if err != nil && len(out.Flows) == 0 {
+		return err
+	})
+	if err != nil && (len(out.Flows) == 0 || errors.Is(err, errStopped)) {
 		return err
 	}
 	if perr := e.print(out, o.json); perr != nil {

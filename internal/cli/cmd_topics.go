@@ -46,33 +46,19 @@ Patterns and rules are named by MirrorMaker 2's keys: topics.exclude is topics_e
 }
 
 func runTopics(e *env, file string, o readOptions) error {
-	cfg, err := e.load(file)
-	if err != nil {
-		return err
-	}
-	chosen, err := pickToRead(cfg, o.flow)
-	if err != nil {
-		return err
-	}
 	out := topicLists{Flows: []status.Topics{}}
-	var failed []error
-	for _, f := range chosen {
-		err := e.ask(cfg, f, o, func(ctx context.Context, r *inspect.Reader) error {
-			t, err := r.Topics(ctx)
-			if err == nil {
-				out.Flows = append(out.Flows, t)
-			}
-			return err
-		})
-		if errors.Is(err, errStopped) {
-			return err
+	err := e.askEach(file, o, func(ctx context.Context, r *inspect.Reader) error {
+		t, err := r.Topics(ctx)
+		if err == nil {
+			out.Flows = append(out.Flows, t)
 		}
-		failed = append(failed, err)
+		return err
+	})
+	if err != nil && (len(out.Flows) == 0 || errors.Is(err, errStopped)) {
+		return err
 	}
-	if len(out.Flows) > 0 { // a flow whose source is away takes nothing from the others
-		if err := e.print(out, o.json); err != nil {
-			return err
-		}
+	if perr := e.print(out, o.json); perr != nil { // a flow whose source is away takes nothing from the others
+		return perr
 	}
-	return errors.Join(failed...)
+	return err
 }

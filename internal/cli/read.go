@@ -83,6 +83,28 @@ func (e *env) ask(cfg *config.Config, flow config.Flow, o readOptions, question 
 	return fmt.Errorf("flow %s: %w", flow.Name(), err)
 }
 
+// askEach asks the same of every enabled flow of the file, or of the one that is named. One that cannot answer keeps
+// nothing from the others; being told to stop does.
+func (e *env) askEach(file string, o readOptions, question func(context.Context, *inspect.Reader) error) error {
+	cfg, err := e.load(file)
+	if err != nil {
+		return err
+	}
+	chosen, err := pickToRead(cfg, o.flow)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, f := range chosen {
+		err := e.ask(cfg, f, o, question)
+		if errors.Is(err, errStopped) {
+			return err
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
 // oneToRead picks the flow that a reading command is about. A flow that is switched off can be read when it is named:
 // after a failover that is the one to look at.
 func oneToRead(cfg *config.Config, name string) (config.Flow, error) {
