@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"tidemark/internal/prose"
 )
 
 // Resource is what a rule is about.
@@ -123,7 +125,7 @@ func (r Report) Text() string {
 		fmt.Fprintf(&b, "Cluster %s at %s, for %s\n\n", c.Alias, strings.Join(c.Bootstrap, ","), who)
 		b.WriteString(r.table(c))
 		for _, n := range c.notes() {
-			b.WriteString(hanging("  - ", n))
+			b.WriteString(prose.Hanging("  - ", n, width))
 		}
 	}
 	return b.String()
@@ -240,25 +242,3 @@ func orDash(s string) string {
 
 // width is that of the sentences; the tables are as wide as their names.
 const width = 110
-
-// hanging writes a text behind a head, broken between words, with the later lines below the first word.
-func hanging(head, text string) string {
-	var b strings.Builder
-	b.WriteString(head)
-	at := len(head)
-	for i, word := range strings.Fields(text) {
-		switch {
-		case i == 0:
-		case at+1+len(word) > width:
-			b.WriteString("\n" + strings.Repeat(" ", len(head)))
-			at = len(head)
-		default:
-			b.WriteString(" ")
-			at++
-		}
-		b.WriteString(word)
-		at += len(word)
-	}
-	b.WriteString("\n")
-	return b.String()
-}

@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"tidemark/internal/config"
+	"tidemark/internal/prose"
 )
 
 // Severities of a Finding.
@@ -132,7 +133,7 @@ func (r Report) Text() string {
 		}
 		fmt.Fprintf(&b, "\nFlow %s\n", f.Name)
 		for _, s := range f.Sentences {
-			b.WriteString(hanging(fmt.Sprintf("  %-13s ", s.About), s.Text))
+			b.WriteString(prose.Hanging(fmt.Sprintf("  %-13s ", s.About), s.Text, width))
 		}
 	}
 	for _, part := range []struct{ severity, title string }{{Error, "Errors"}, {Risk, "Risks"}, {Note, "Notes"}} {
@@ -145,7 +146,7 @@ func (r Report) Text() string {
 		b.WriteString(part.title + "\n")
 		for _, f := range r.Findings {
 			if f.Severity == part.severity {
-				b.WriteString(hanging("  - ", f.line(r.File)))
+				b.WriteString(prose.Hanging("  - ", f.line(r.File), width))
 			}
 		}
 	}
@@ -169,27 +170,5 @@ func (f Finding) line(file string) string {
 	if f.Do != "" {
 		b.WriteString("; " + f.Do)
 	}
-	return b.String()
-}
-
-// hanging writes a text behind a head, broken between words, with the later lines below the first word.
-func hanging(head, text string) string {
-	var b strings.Builder
-	b.WriteString(head)
-	at := len(head)
-	for i, word := range strings.Fields(text) {
-		switch {
-		case i == 0:
-		case at+1+len(word) > width:
-			b.WriteString("\n" + strings.Repeat(" ", len(head)))
-			at = len(head)
-		default:
-			b.WriteString(" ")
-			at++
-		}
-		b.WriteString(word)
-		at += len(word)
-	}
-	b.WriteString("\n")
 	return b.String()
 }
