@@ -189,17 +189,25 @@ func (r *Reader) noRemote(remote kafka.TP, err error) translate.Verdict {
 	return v
 }
 
-// translateMM2 is Translate where only a MirrorMaker 2 has been.
-func (r *Reader) translateMM2(ctx context.Context, out status.Translation, never *ErrNeverRun) (status.Translation, error) {
-	l, there, err := r.readCheckpoints(ctx, &out.Header)
+// checkpointsInstead reads MirrorMaker 2's checkpoints where no run of ours has been, and notes that it does.
+func (r *Reader) checkpointsInstead(ctx context.Context, h *status.Header, never *ErrNeverRun) (left, error) {
+	l, there, err := r.readCheckpoints(ctx, h)
 	if err != nil {
-		return out, err
+		return l, err
 	}
 	note, err := instead(never, r.policy.CheckpointsTopic(r.flow.Source), "its checkpoints", there)
+	if err == nil {
+		h.Notes = append([]string{note}, h.Notes...)
+	}
+	return l, err
+}
+
+// translateMM2 is Translate where only a MirrorMaker 2 has been.
+func (r *Reader) translateMM2(ctx context.Context, out status.Translation, never *ErrNeverRun) (status.Translation, error) {
+	l, err := r.checkpointsInstead(ctx, &out.Header, never)
 	if err != nil {
 		return out, err
 	}
-	out.Notes = append([]string{note}, out.Notes...)
 	out.Basis, out.Damage = status.BasisCheckpoints, l.damage
 	of := l.table.Of(out.Group)
 	if err := r.bounds(ctx, &out.Header, &l, of); err != nil {

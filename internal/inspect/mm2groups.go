@@ -13,15 +13,10 @@ import (
 // groupsMM2 is Groups where only a MirrorMaker 2 has been: the positions are those of its checkpoints, completed with
 // what source and target say about the groups now.
 func (r *Reader) groupsMM2(ctx context.Context, out status.Groups, names []string, never *ErrNeverRun) (status.Groups, error) {
-	l, there, err := r.readCheckpoints(ctx, &out.Header)
+	l, err := r.checkpointsInstead(ctx, &out.Header, never)
 	if err != nil {
 		return out, err
 	}
-	note, err := instead(never, r.policy.CheckpointsTopic(r.flow.Source), "its checkpoints", there)
-	if err != nil {
-		return out, err
-	}
-	out.Notes = append([]string{note}, out.Notes...)
 	out.Basis, out.Damage = status.BasisCheckpoints, l.damage
 	of := slices.DeleteFunc(l.table.All(), func(c mm2.Checkpoint) bool { return len(names) > 0 && !slices.Contains(names, c.Group) })
 	b := &gathered{reader: r, at: out.At, missing: "MirrorMaker 2 has written no checkpoint of this position", groups: map[string]map[kafka.TP]*status.Position{}}
