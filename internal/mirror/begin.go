@@ -15,7 +15,8 @@ import (
 // The offsets are written before the claim (writeBegins): a crash before the claim's acknowledgement leaves a lane that was
 // never taken over, and offsets that stand in the ledger by then are kept; after it, nothing that is produced can be passed
 // over. So a flow has started when each of its lanes was owned once; until then lanes that wait begin later than others. One
-// record for all lanes was put off: it needs a place that no lane's fence guards. Deciding at a partition's first head instead was rejected: a partition without a head can be new as well as old.
+// record for all lanes was put off: it needs a place that no lane's fence guards. Deciding at a partition's first head
+// instead was rejected: a partition without a head can be new as well as old.
 func (l *Lane) begin(ctx context.Context, c *ledger.Contents) {
 	if !l.flow.FromEnd {
 		return
@@ -52,9 +53,13 @@ func (l *Lane) begin(ctx context.Context, c *ledger.Contents) {
 // writeBegins queues what begin decided; it belongs in front of the lane's first claim.
 func (l *Lane) writeBegins(c *ledger.Contents) {
 	for p, b := range c.Begins {
-		k := ledger.Key{Kind: ledger.KindBegin, Topic: p.Topic, Partition: p.Partition}
-		l.ledger.add([]byte(k.String()), b.Encode(), nil)
+		l.writeBegin(p, b)
 	}
+}
+
+func (l *Lane) writeBegin(p ledger.Partition, b ledger.Begin) {
+	k := ledger.Key{Kind: ledger.KindBegin, Topic: p.Topic, Partition: p.Partition}
+	l.ledger.add([]byte(k.String()), b.Encode(), nil)
 }
 
 // settleBegin writes down where mirroring begins of a partition whose begin was "at the end", as soon as a look has seen
@@ -66,9 +71,8 @@ func (l *Lane) settleBegin(p *part, at *int64) {
 	}
 	p.begin = &ledger.Begin{TopicID: p.begin.TopicID, Offset: *at}
 	key := ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}
-	l.contents.Begins[key] = *p.begin
-	k := ledger.Key{Kind: ledger.KindBegin, Topic: p.TP.Topic, Partition: p.TP.Partition}
-	l.ledger.add([]byte(k.String()), p.begin.Encode(), nil)
+	l.contents.SetBegin(key, *p.begin)
+	l.writeBegin(key, *p.begin)
 }
 
 // beginsAt is the first source offset that is mirrored of a partition of which nothing is yet.

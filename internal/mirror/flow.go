@@ -196,12 +196,14 @@ func (f *Flow) Configs(topic string) (c ledger.Configs, held bool) {
 // not hold the lane.
 func (f *Flow) RememberConfigs(topic string, c ledger.Configs) bool {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	l := f.lanes[ledger.LaneOf(topic, 0, f.Lanes)]
+	if l != nil {
+		l.configs[topic] = c
+	}
+	f.mu.Unlock()
 	if l == nil {
 		return false
 	}
-	l.configs[topic] = c
 	l.post(remembered{topic: topic, configs: c})
 	return true
 }
