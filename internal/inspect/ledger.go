@@ -179,6 +179,14 @@ func meaning(rec record) string {
 		if c, err := ledger.DecodeConfigs(rec.value); err == nil {
 			return "settings that follow the source: " + strings.Join(slices.Sorted(maps.Keys(c.Values)), ", ")
 		}
+	case ledger.KindStart:
+		if s, err := ledger.DecodeStart(rec.value); err == nil {
+			return fmt.Sprintf("the flow first started with %d topics on the source", s.Topics)
+		}
+	case ledger.KindStartTopic:
+		if t, err := ledger.DecodeStartTopic(rec.value); err == nil {
+			return fmt.Sprintf("on the source when the flow first started, with %d partitions", len(t.Offsets))
+		}
 	}
 	return "damaged"
 }

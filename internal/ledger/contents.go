@@ -32,7 +32,11 @@ type Contents struct {
 	Configs map[string]Configs     // by source topic
 	Damaged map[Partition][]Damage // heads, blocks and begins that cannot be used
 	Other   []Damage               // unusable records that belong to no partition
-	blocks  map[Partition]map[blockID][]byte
+
+	Start       *Start                // with StartTopics the flow's first start, where it began at the end: see Started
+	StartTopics map[string]StartTopic // by source topic
+
+	blocks map[Partition]map[blockID][]byte
 }
 
 type blockID struct{ incarnation, number uint32 }
@@ -45,6 +49,8 @@ func NewContents() *Contents {
 		Configs: map[string]Configs{},
 		Damaged: map[Partition][]Damage{},
 		blocks:  map[Partition]map[blockID][]byte{},
+
+		StartTopics: map[string]StartTopic{},
 	}
 }
 
@@ -89,6 +95,16 @@ func (c *Contents) Apply(offset int64, key, value []byte) error {
 		if cs, err = DecodeConfigs(value); err == nil {
 			c.Configs[k.Topic] = cs
 		}
+	case KindStart:
+		var s Start
+		if s, err = DecodeStart(value); err == nil {
+			c.Start = &s
+		}
+	case KindStartTopic:
+		var t StartTopic
+		if t, err = DecodeStartTopic(value); err == nil {
+			c.StartTopics[k.Topic] = t
+		}
 	case KindBlock:
 		var data []byte
 		if data, err = DecodeBlock(value); err == nil {
@@ -122,11 +138,17 @@ func (c *Contents) damage(k Key, p Partition, offset int64, err error) {
 		c.Damaged[p] = append(c.Damaged[p], d)
 		return
 	}
-	if k.Kind == KindConfigs {
+	switch k.Kind {
+	case KindConfigs:
 		delete(c.Configs, k.Topic)
-	}
-	if k.Kind == KindClaim {
+	case KindClaim:
 		c.Claim = nil // an older one may name a writer that is long gone, and say "released"
+	case KindStart:
+		c.Start = nil
+	case KindStartTopic:
+		delete(c.StartTopics, k.Topic)
+	case KindHead, KindBlock, KindBegin: // above
+	case KindMeta: // the older one stands: it never changes
 	}
 	c.Other = append(c.Other, d)
 }
@@ -163,6 +185,10 @@ func (c *Contents) delete(k Key, p Partition) {
 		c.healed(p, k)
 	case KindConfigs:
 		delete(c.Configs, k.Topic)
+	case KindStart:
+		c.Start = nil
+	case KindStartTopic:
+		delete(c.StartTopics, k.Topic)
 	}
 }
 

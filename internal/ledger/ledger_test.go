@@ -31,13 +31,13 @@ func TestMurmur2IsKafkas(t *testing.T) {
 func TestKeysRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := Key{
-			Kind:  rapid.SampledFrom([]Kind{KindHead, KindBlock, KindBegin, KindConfigs}).Draw(t, "kind"),
+			Kind:  rapid.SampledFrom([]Kind{KindHead, KindBlock, KindBegin, KindConfigs, KindStartTopic}).Draw(t, "kind"),
 			Topic: rapid.StringMatching(`[a-zA-Z0-9._-]{1,40}`).Draw(t, "topic"), Partition: rapid.Int32Range(0, 1<<30).Draw(t, "partition"),
 		}
 		if k.Kind == KindBlock {
 			k.Incarnation, k.Block = rapid.Uint32().Draw(t, "incarnation"), rapid.Uint32().Draw(t, "block")
 		}
-		if k.Kind == KindConfigs {
+		if k.Kind == KindConfigs || k.Kind == KindStartTopic {
 			k.Partition = 0
 		}
 		got, err := ParseKey([]byte(k.String()))
@@ -45,7 +45,7 @@ func TestKeysRoundTrip(t *testing.T) {
 			t.Fatalf("%v became %v, %v", k, got, err)
 		}
 	})
-	for _, bad := range []string{"", "head", "head/x/t", "head/-1/t", "head/1/", "block/1/2/t", "block/1/2/3/", "begin/1/", "configs/", "configs/1/t", "begin/x/t", "claims", "head/99999999999/t"} {
+	for _, bad := range []string{"", "head", "head/x/t", "head/-1/t", "head/1/", "block/1/2/t", "block/1/2/3/", "begin/1/", "configs/", "configs/1/t", "start/", "start/1/t", "starts", "begin/x/t", "claims", "head/99999999999/t"} {
 		if k, err := ParseKey([]byte(bad)); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%q is %v, %v", bad, k, err)
 		}
@@ -74,6 +74,20 @@ func TestValuesRoundTrip(t *testing.T) {
 	gotBegin, err := DecodeBegin(b.Encode())
 	if diff := cmp.Diff(b, gotBegin); diff != "" || err != nil {
 		t.Errorf("begin %v\n%s", err, diff)
+	}
+	st := Start{ProducerID: 1 << 40, Epoch: 9, Topics: 300, At: time.UnixMilli(7)}
+	gotStart, err := DecodeStart(st.Encode())
+	if diff := cmp.Diff(st, gotStart); diff != "" || err != nil {
+		t.Errorf("start %v\n%s", err, diff)
+	}
+	tp := StartTopic{ProducerID: 1 << 40, Epoch: 9, TopicID: [16]byte{3}, Offsets: []int64{FromOldest, AtEnd, 0, 1 << 50}}
+	gotTopic, err := DecodeStartTopic(tp.Encode())
+	if diff := cmp.Diff(tp, gotTopic); diff != "" || err != nil {
+		t.Errorf("start of a topic %v\n%s", err, diff)
+	}
+	tp.Offsets[0] = FromOldest - 1
+	if _, err := DecodeStartTopic(tp.Encode()); !errors.Is(err, ErrDamaged) {
+		t.Errorf("an offset that cannot be: %v", err)
 	}
 	cs := Configs{SourceID: [16]byte{1}, TargetID: [16]byte{2}, Values: map[string]string{"retention.ms": "5", "a": ""}}
 	gotConfigs, err := DecodeConfigs(cs.Encode())
@@ -110,11 +124,14 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("head/3/orders"), heads().Encode())
 	f.Add([]byte("claim"), Claim{}.Encode())
 	f.Add([]byte("block/0/0/0/t"), EncodeBlock([]byte{1}))
+	f.Add([]byte("start"), Start{Topics: 1}.Encode())
+	f.Add([]byte("start/t"), StartTopic{Offsets: []int64{AtEnd, 7}}.Encode())
 	f.Fuzz(func(_ *testing.T, key, value []byte) {
 		c := NewContents()
 		_ = c.Apply(1, key, value)
 		// A checksum that fits must not be enough to bring the decoder down.
 		_ = c.Apply(2, key, seal(value))
+		_, _ = c.Started()
 	})
 }
 

@@ -89,6 +89,8 @@ const (
 	KindBlock
 	KindBegin
 	KindConfigs
+	KindStart
+	KindStartTopic
 )
 
 // Key names one ledger record.
@@ -115,6 +117,10 @@ func (k Key) String() string {
 		return fmt.Sprintf("begin/%d/%s", k.Partition, k.Topic)
 	case KindConfigs:
 		return "configs/" + k.Topic
+	case KindStart:
+		return "start"
+	case KindStartTopic:
+		return "start/" + k.Topic
 	}
 	return fmt.Sprintf("unknown kind %d", k.Kind)
 }
@@ -127,6 +133,8 @@ func ParseKey(key []byte) (Key, error) {
 		return Key{Kind: KindMeta}, nil
 	case "claim":
 		return Key{Kind: KindClaim}, nil
+	case "start":
+		return Key{Kind: KindStart}, nil
 	}
 	part := strings.Split(s, "/")
 	bad := false
@@ -143,6 +151,8 @@ func ParseKey(key []byte) (Key, error) {
 		k = Key{Kind: KindBegin, Topic: part[2], Partition: int32(num(1, 31))}
 	case len(part) == 2 && part[0] == "configs":
 		k = Key{Kind: KindConfigs, Topic: part[1]}
+	case len(part) == 2 && part[0] == "start":
+		k = Key{Kind: KindStartTopic, Topic: part[1]}
 	case len(part) == 5 && part[0] == "block":
 		k = Key{Kind: KindBlock, Topic: part[4], Partition: int32(num(1, 31)), Incarnation: uint32(num(2, 32)), Block: uint32(num(3, 32))}
 	}

@@ -2,56 +2,145 @@ package mirror
 
 import (
 	"context"
-	"slices"
+	"fmt"
+	"time"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
 )
 
-// begin decides where the partitions of a lane begin whose flow was told to begin at the end (Settings.FromEnd), at the
-// lane's first take-over: every partition that the source has now begins at its end, those that the flow does not select
-// too, so that they do when it selects them later. What appears after that is newer than the flow and is mirrored whole.
+// begin gives the lane where its partitions begin, of a flow that was told to begin at the end (Settings.FromEnd), at the
+// lane's first take-over: as the flow's first start has it, however long ago that was. What appeared since is newer than
+// the flow and is mirrored whole.
 //
-// The offsets are written before the claim (writeBegins): a crash before the claim's acknowledgement leaves a lane that was
-// never taken over, and offsets that stand in the ledger by then are kept; after it, nothing that is produced can be passed
-// over. So a flow has started when each of its lanes was owned once; until then lanes that wait begin later than others. One
-// record for all lanes was put off: it needs a place that no lane's fence guards. Deciding at a partition's first head
-// instead was rejected: a partition without a head can be new as well as old.
-func (l *Lane) begin(ctx context.Context, c *ledger.Contents) {
+// The flow's first start is one set of records for all lanes, in the ledger partition of lane 0, whose owner writes them
+// before its claim; the other lanes wait for them. Each lane deciding at its own first take-over was tried: a flow killed
+// in between began later in the lanes that were left, and took what came meanwhile for old. A place of its own for the
+// records was rejected: it has no owner, so nothing fences a late writer of it.
+//
+// The begins are written before the claim too (writeBegins): a crash before the claim's acknowledgement leaves a lane that
+// was never taken over, and offsets that stand in the ledger by then are kept; after it, nothing that is produced can be
+// passed over. Deciding at a partition's first head instead was rejected: a partition without a head can be new as well as
+// old.
+func (l *Lane) begin(ctx context.Context, c *ledger.Contents, how lane.Handover) error {
 	if !l.flow.FromEnd {
-		return
+		return nil
 	}
+	if l.n == 0 {
+		if _, ok := c.Started(); !ok {
+			l.firstStart(ctx, c)
+		}
+	}
+	if how != lane.First {
+		return nil
+	}
+	begins, ok := c.Started()
+	if !ok {
+		var err error
+		if begins, err = l.flow.started(ctx); err != nil {
+			return err
+		}
+	}
+	for p, b := range begins {
+		if ledger.LaneOf(p.Topic, p.Partition, l.flow.Lanes) != l.n {
+			continue
+		}
+		if was, ok := c.Begins[p]; !ok || was.TopicID != b.TopicID {
+			c.SetBegin(p, b)
+		}
+	}
+	return nil
+}
+
+// firstStart looks at every partition that the source has now, those that the flow does not select too, so that they begin
+// at their end when it selects them later.
+func (l *Lane) firstStart(ctx context.Context, c *ledger.Contents) {
 	l.flow.mu.Lock()
 	existing, selected := l.flow.existing, l.flow.partitions
 	l.flow.mu.Unlock()
-	var tps []kafka.TP
+	var asked []kafka.TP
 	for tp := range existing {
-		if ledger.LaneOf(tp.Topic, tp.Partition, l.flow.Lanes) == l.n {
-			tps = append(tps, tp)
+		if _, ok := selected[tp]; ok {
+			asked = append(asked, tp)
 		}
 	}
-	asked := slices.DeleteFunc(slices.Clone(tps), func(tp kafka.TP) bool { _, ok := selected[tp]; return !ok })
 	// What cannot be asked now has its end taken when it is first looked at.
 	start, _ := offsets(ctx, l.flow.source, asked, -2, false)
 	end, _ := offsets(ctx, l.flow.source, asked, -1, l.flow.Committed)
-	for _, tp := range tps {
-		key := ledger.Partition{Topic: tp.Topic, Partition: tp.Partition}
-		if b, ok := c.Begins[key]; ok && b.TopicID == existing[tp] {
-			continue
-		}
+	topics := map[string]ledger.StartTopic{}
+	for tp, id := range existing {
 		from, knowsStart := start[tp]
-		to, knowsEnd := end[tp]
+		at, knowsEnd := end[tp]
 		switch {
 		case !knowsStart || !knowsEnd:
-			c.SetBegin(key, ledger.Begin{TopicID: existing[tp], Offset: ledger.AtEnd})
-		case from < to:
-			c.SetBegin(key, ledger.Begin{TopicID: existing[tp], Offset: to})
+			at = ledger.AtEnd
+		case from == at:
+			at = ledger.FromOldest
+		}
+		t := topics[tp.Topic]
+		t.TopicID = id
+		for int(tp.Partition) >= len(t.Offsets) {
+			t.Offsets = append(t.Offsets, ledger.AtEnd)
+		}
+		t.Offsets[tp.Partition] = at
+		topics[tp.Topic] = t
+	}
+	c.SetStart(ledger.Start{ProducerID: l.id.ProducerID, Epoch: l.id.Epoch, At: time.Now()}, topics)
+	l.firstStarts = true
+}
+
+// started waits until lane 0 has written the flow's first start, by this worker or another, and gives its begins. One lane
+// looks for all of this process; none waits for another's look, because a lane must be able to end at any time.
+func (f *Flow) started(ctx context.Context) (map[ledger.Partition]ledger.Begin, error) {
+	for tries := 1; ; tries++ {
+		begins, err := f.lookForStart(ctx)
+		if begins != nil || err != nil {
+			return begins, err
+		}
+		if tries == startWarnAfter {
+			f.log.Warn("lanes wait for lane 0: its owner writes down where a flow that begins at the end begins")
+		}
+		if err := wait(ctx, startEvery); err != nil {
+			return nil, err
 		}
 	}
 }
 
-// writeBegins queues what begin decided; it belongs in front of the lane's first claim.
-func (l *Lane) writeBegins(c *ledger.Contents) {
+func (f *Flow) lookForStart(ctx context.Context) (map[ledger.Partition]ledger.Begin, error) {
+	if !f.startMu.TryLock() {
+		return nil, nil //nolint:nilnil // another lane is looking
+	}
+	defer f.startMu.Unlock()
+	if f.begins != nil {
+		return f.begins, nil
+	}
+	c, err := f.readLedger(ctx, kafka.TP{Topic: f.Ledger, Partition: 0})
+	if err != nil {
+		return nil, fmt.Errorf("where the flow began: %w", err)
+	}
+	f.begins, _ = c.Started()
+	return f.begins, nil
+}
+
+// startEvery is how often lanes look for the flow's first start, which lane 0 writes within its take-over. They say that
+// they wait after startWarnAfter looks.
+const (
+	startEvery     = 100 * time.Millisecond
+	startWarnAfter = 100
+)
+
+// writeBegins queues what begin decided; it belongs in front of the lane's claim.
+func (l *Lane) writeBegins(c *ledger.Contents, how lane.Handover) {
+	if l.firstStarts {
+		for name, t := range c.StartTopics {
+			l.ledger.add([]byte(ledger.Key{Kind: ledger.KindStartTopic, Topic: name}.String()), t.Encode(), nil)
+		}
+		l.ledger.add([]byte(ledger.Key{Kind: ledger.KindStart}.String()), c.Start.Encode(), nil)
+	}
+	if how != lane.First {
+		return
+	}
 	for p, b := range c.Begins {
 		l.writeBegin(p, b)
 	}

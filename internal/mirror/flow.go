@@ -87,6 +87,9 @@ type Flow struct {
 	existing   map[kafka.TP][16]byte // every partition of the source and its topic's id; only kept with FromEnd
 	commits    map[kafka.TP][]verdicts.Commit
 	counters   Counters
+
+	startMu sync.Mutex                        // held by the lane that looks for the first start
+	begins  map[ledger.Partition]ledger.Begin // as the first start has them; nil: not known yet
 }
 
 // Counters are totals since the process started, for logs and status.

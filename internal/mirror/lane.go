@@ -63,15 +63,16 @@ type Lane struct {
 
 	draining bool
 
-	configs   map[string]ledger.Configs // of topics whose first partition is in the lane; the flow's mu guards them
-	contents  *ledger.Contents          // as read at take-over, for partitions that the flow names later
-	how       lane.Handover
-	limits    lane.Limits
-	unfenced  map[kafka.TP]error // written partitions that could not be fenced at take-over, by source partition
-	claimed   bool               // our claim is in the ledger: nothing is written to a partition before
-	unclean   bool
-	releasing bool
-	released  bool
+	configs     map[string]ledger.Configs // of topics whose first partition is in the lane; the flow's mu guards them
+	contents    *ledger.Contents          // as read at take-over, for partitions that the flow names later
+	how         lane.Handover
+	firstStarts bool // contents have the flow's first start, which is not in the ledger yet
+	limits      lane.Limits
+	unfenced    map[kafka.TP]error // written partitions that could not be fenced at take-over, by source partition
+	claimed     bool               // our claim is in the ledger: nothing is written to a partition before
+	unclean     bool
+	releasing   bool
+	released    bool
 }
 
 // Events. Results of jobs carry what the job found.

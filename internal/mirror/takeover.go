@@ -86,8 +86,8 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 			return nil, 0, err
 		}
 	}
-	if how == lane.First {
-		l.begin(ctx, contents)
+	if err := l.begin(ctx, contents, how); err != nil {
+		return nil, 0, err
 	}
 	return contents, how, l.leased()
 }
@@ -205,9 +205,7 @@ func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
 	for _, d := range c.Other {
 		l.log.Warn("damaged ledger record", "key", d.Key, "offset", d.Offset, "error", d.Err)
 	}
-	if how == lane.First {
-		l.writeBegins(c)
-	}
+	l.writeBegins(c, how)
 	claim := ledger.Claim{ProducerID: l.id.ProducerID, Epoch: l.id.Epoch, TransactionalID: l.flow.TransactionalID(l.n), Owner: l.flow.Owner, At: time.Now()}
 	l.ledger.add([]byte(ledger.Key{Kind: ledger.KindClaim}.String()), claim.Encode(), func() { l.claimed = true })
 	if c.Meta == nil {
