@@ -79,6 +79,31 @@ func (t *SyncTable) Translate(upstream int64) (downstream int64, used OffsetSync
 	return used.Downstream + 1, used, true
 }
 
+// Back gives the source offset of a target offset, both the next one to read, by the same rule the other way round:
+// from the newest sync at or below it, the same place if they are equal, otherwise one past it. MirrorMaker 2 itself has no
+// such way. A reader that moves back and goes on there misses nothing; it reads at most replays records again, for each
+// target offset between can have been one. Records that MirrorMaker 2 copied twice without a sync in between are not
+// counted. ok is false where every sync is above downstream.
+func (t *SyncTable) Back(downstream int64) (upstream, replays int64, used OffsetSync, ok bool) {
+	i := sort.Search(len(t.syncs), func(i int) bool { return t.syncs[i].Downstream > downstream }) - 1
+	if i < 0 {
+		return 0, 0, OffsetSync{}, false
+	}
+	used = t.syncs[i]
+	if used.Downstream == downstream {
+		return used.Upstream, 0, used, true
+	}
+	return used.Upstream + 1, downstream - used.Downstream - 1, used, true
+}
+
+// Newest is the last sync; ok is false where there is none.
+func (t *SyncTable) Newest() (s OffsetSync, ok bool) {
+	if len(t.syncs) == 0 {
+		return OffsetSync{}, false
+	}
+	return t.syncs[len(t.syncs)-1], true
+}
+
 // NoEnd stands for a log end that nobody asked for.
 const NoEnd = -1
 

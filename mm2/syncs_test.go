@@ -145,3 +145,60 @@ func TestNeverLate(t *testing.T) {
 		}
 	}
 }
+
+func TestBack(t *testing.T) {
+	syncs := table([2]int64{100, 200}, [2]int64{150, 251})
+	for _, c := range []struct{ downstream, upstream, replays int64 }{
+		{199, -1, 0}, {200, 100, 0}, {201, 101, 0}, {210, 101, 9}, {250, 101, 49}, {251, 150, 0}, {252, 151, 0}, {300, 151, 48},
+	} {
+		up, n, _, ok := syncs.Back(c.downstream)
+		if !ok {
+			up = -1
+		}
+		if up != c.upstream || n != c.replays {
+			t.Errorf("%d: %d, %d; want %d, %d", c.downstream, up, n, c.upstream, c.replays)
+		}
+	}
+	if _, _, _, ok := table().Back(5); ok {
+		t.Error("a way back without a sync")
+	}
+	newest, ok := syncs.Newest()
+	if _, none := table().Newest(); none || !ok || newest.Upstream != 150 {
+		t.Errorf("newest: %v %v %v", newest, ok, none)
+	}
+}
+
+// TestBackNeverLate: whoever has read everything on the target below an offset misses no record on the source, and reads
+// no more again than Back says.
+func TestBackNeverLate(t *testing.T) {
+	r := rand.New(rand.NewPCG(64, 4))
+	for range 20_000 {
+		h := randomHistory(r)
+		var syncs SyncTable
+		for i := range h.source {
+			if r.IntN(6) == 0 {
+				syncs.Add(OffsetSync{Upstream: h.source[i], Downstream: h.target[i]})
+			}
+		}
+		down := r.Int64N(h.target[len(h.target)-1] + 2)
+		up, most, used, ok := syncs.Back(down)
+		if !ok {
+			if s, some := syncs.Oldest(); some && s.Downstream <= down {
+				t.Fatalf("%d has %v below it and no way back", down, s)
+			}
+			continue
+		}
+		replayed := int64(0)
+		for i := range h.source {
+			switch read := h.target[i] < down; {
+			case read && h.source[i] >= up:
+				replayed++
+			case !read && h.source[i] < up:
+				t.Fatalf("%d goes on at %d by %v and misses the record at %d", down, up, used, h.source[i])
+			}
+		}
+		if replayed > most {
+			t.Fatalf("%d goes on at %d by %v and reads %d records again, at most %d were to be", down, up, used, replayed, most)
+		}
+	}
+}

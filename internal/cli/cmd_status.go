@@ -63,17 +63,19 @@ func runStatus(e *env, file string, o readOptions) error {
 	if perr := e.print(out, o.json); perr != nil {
 		return perr
 	}
-	complete, ever := true, false
+	complete, ever, theirs := true, false, false
 	var findings []string
 	for _, s := range out.Flows {
 		e.remarks(s.Header)
-		ever = ever || s.Ledger.Exists
+		ever, theirs = ever || s.Ledger.Exists, theirs || s.MirrorMaker != ""
 		complete = complete && s.Complete()
 		findings = append(findings, s.Findings()...)
 	}
 	switch {
 	case err != nil:
 		return err
+	case !ever && !o.check && theirs:
+		return errors.New("there is no state of Tidemark's to show: read docs/from-mirrormaker.md before you start a run")
 	case !ever && !o.check:
 		return fmt.Errorf("there is no state to show: start tidemark run %s, or check that the file means the right clusters", file)
 	}

@@ -29,9 +29,12 @@ With --topic, --partition and --offset: ask the partition's offset map directly.
 Only the target is read.
 
 Where no run has been and a MirrorMaker 2 has, GROUP is answered from its checkpoints and --offset from its offset syncs
-(exact where one is about that very offset, otherwise one past the nearest below, as MirrorMaker 2 does); the answer says so,
-and how many records would be read again at most. For that the source is asked too if the offset syncs are there; without
-it the bounds are wider. --reverse needs an offset map.` + exitCodesCheck,
+(exact where one is about that very offset, otherwise one past the nearest below, as MirrorMaker 2 does; --reverse by the
+same rule the other way round); the answer says so, and how many records would be read again at most. For that the source is
+asked too if the offset syncs are there; without it the bounds of GROUP are wider, and --offset has no answer.
+
+A remote topic that somebody has deleted, or created anew, since it was mirrored gives no place: offsets of the former one
+mean other records there, or none.` + exitCodesCheck,
 		Args: o.validate,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 2 {

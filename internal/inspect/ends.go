@@ -155,7 +155,7 @@ func (r *Reader) seen() string {
 func (w *row) compare(t kafka.Topic) {
 	switch {
 	case another(t.ID, w.targetID):
-		w.remark("the remote topic was created anew")
+		w.remark(fmt.Sprintf("remote topic %s was created anew on the target, and positions of the former one do not hold in it (docs/stopped.md)", w.remote.Topic))
 	case w.State == status.New && w.TargetEnd > w.TargetStart:
 		w.remark(fmt.Sprintf("remote topic %s holds %d offsets that Tidemark did not write", w.remote.Topic, w.TargetEnd-w.TargetStart))
 	case w.State == status.New:

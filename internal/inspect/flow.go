@@ -25,6 +25,7 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 	out.Ledger = status.Ledger{Topic: r.ledger, Cluster: r.flow.Target}
 	n, err := r.lanes(ctx, r.ledger)
 	if never := (*ErrNeverRun)(nil); errors.As(err, &never) {
+		out.MirrorMaker = never.MirrorMaker
 		return out, nil
 	}
 	if err != nil {

@@ -105,6 +105,7 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 	}
 	r.besides(ctx, &out.Header)
 	out.Trouble, out.Damage = found.trouble, found.damage
+	r.current(ctx, &out.Header, found.by)
 	b := &gathered{reader: r, at: out.At, missing: "no lane has written a verdict about this position; " + r.seen(), groups: map[string]map[kafka.TP]*status.Position{}}
 	for _, name := range names {
 		b.group(name)

@@ -112,7 +112,7 @@ func TestRemarks(t *testing.T) {
 		state     status.State
 		want      string
 	}{
-		{"orders", 0, status.Idle, "the source topic was created anew; the remote topic was created anew; the source's log ends at 0, below what was mirrored"},
+		{"orders", 0, status.Idle, "the source topic was created anew; remote topic A.orders was created anew on the target, and positions of the former one do not hold in it (docs/stopped.md); the source's log ends at 0, below what was mirrored"},
 		{"orders", 1, status.New, "remote topic A.orders holds 1 offsets that Tidemark did not write"},
 		{"gone", 0, status.Idle, "the topic is not on the source any more"},
 		{"left", 0, status.Idle, `not mirrored any more: excluded by topics.exclude pattern "left"`},

@@ -22,7 +22,7 @@ func (r *Reader) lanes(ctx context.Context, topic string) (int32, error) {
 		return 0, err
 	}
 	if !ok {
-		return 0, &ErrNeverRun{Flow: r.flow.Name().String(), Topic: topic, Cluster: r.flow.Target}
+		return 0, &ErrNeverRun{Flow: r.flow.Name().String(), Topic: topic, Cluster: r.flow.Target, MirrorMaker: r.mirrorMaker(ctx)}
 	}
 	return t.Partitions, nil
 }

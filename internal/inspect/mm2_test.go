@@ -219,8 +219,14 @@ func TestOwnWins(t *testing.T) {
 		t.Errorf("%+v, %v", l, err)
 	}
 	none := (*ErrNoMap)(nil)
-	if _, err = r.Lookup(t.Context(), Query{Topic: "filled", Offset: 5, Reverse: true}); !errors.As(err, &none) {
-		t.Errorf("the way back: %v", err)
+	for _, topic := range []string{"filled", "A.filled"} {
+		l, err = r.Lookup(t.Context(), Query{Topic: topic, Offset: 1, Reverse: true})
+		if err != nil || l.Basis != status.BasisOffsetSyncs || l.SourceAt != 5 || l.Topic != "filled" || l.RemoteTopic != "A.filled" || !l.Exact {
+			t.Errorf("the way back of %s: %+v, %v", topic, l, err)
+		}
+	}
+	if _, err = r.Lookup(t.Context(), Query{Topic: "A.nothing", Offset: 5, Reverse: true}); !errors.As(err, &none) {
+		t.Errorf("the way back of a topic that nobody knows: %v", err)
 	}
 	if _, err = r.Lookup(t.Context(), Query{Topic: "nothing", Offset: 5}); !errors.As(err, &none) {
 		t.Errorf("a topic that nobody knows: %v", err)
@@ -263,5 +269,42 @@ func TestCheckpointOfATopicMadeAnew(t *testing.T) {
 	got, err := w.reader(Options{}).Translate(t.Context(), "g")
 	if err != nil || len(got.Offsets) != 0 || len(got.Without) != 1 || !strings.Contains(got.Without[0].Sentence, "whose log ends at 40") {
 		t.Errorf("beyond the end: %+v, %v", got, err)
+	}
+}
+
+// TestBackBySyncs: the way back from samples is early, and says by how much; where the samples are of another topic, or
+// say nothing, there is none.
+func TestBackBySyncs(t *testing.T) {
+	for _, c := range []struct {
+		at, want int64
+		exact    bool
+		says     string
+	}{
+		{4, -1, false, "A.orders-0 offset 4 has no place in orders-0: the oldest of MirrorMaker 2's offset syncs that is left is about target offset 5"},
+		{5, 10, true, "exact at source offset 10"},
+		{7, 11, false, "at source offset 11, which replays at most 1 record: "},
+		{18, 11, false, "at source offset 11, which replays at most 12 records: from MirrorMaker 2's offset syncs, the nearest one below says that source offset 10 is 5"},
+		{19, 25, true, "exact at source offset 25"},
+		{40, 26, false, "at most 20 records"},
+		{41, -1, false, "the log of A.orders-0 ends at 40"},
+	} {
+		w := mirrorMakers(t)
+		w.filled(w.target, "A.orders", 40)
+		w.mm2(w.source, "mm2-offset-syncs.B.internal", mm2.OffsetSync{Topic: "orders", Upstream: 10, Downstream: 5}, mm2.OffsetSync{Topic: "orders", Upstream: 25, Downstream: 19})
+		got, err := w.reader(Options{}).Lookup(t.Context(), Query{Topic: "A.orders", Offset: c.at, Reverse: true})
+		if err != nil || got.SourceAt != c.want || got.TargetAt != c.at || got.Exact != c.exact || !strings.Contains(got.Text(), c.says) || got.Verdict != nil || got.Topic != "orders" {
+			t.Errorf("%+v: %+v, %s, %v", c, got, got.Text(), err)
+		}
+	}
+	w := mirrorMakers(t)
+	w.mm2(w.source, "mm2-offset-syncs.B.internal", mm2.OffsetSync{Topic: "orders", Upstream: 25, Downstream: 19})
+	for _, says := range []string{"the log of A.orders-0 is not known", "the remote topic was made anew"} {
+		got, err := w.reader(Options{}).Lookup(t.Context(), Query{Topic: "orders", Offset: 19, Reverse: true})
+		if err != nil || got.SourceAt != status.Unknown || !strings.Contains(got.Sentence, says) {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if says != "the remote topic was made anew" {
+			w.filled(w.target, "A.orders", 10)
+		}
 	}
 }

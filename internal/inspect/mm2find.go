@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/config"
 	"tidemark/internal/kafka"
@@ -144,11 +148,73 @@ func (r *Reader) sourceTopic(remote string) string {
 	return remote
 }
 
-// besides notes that MirrorMaker 2 ran this flow too where what is shown is Tidemark's own. What it cannot find out is
-// no trouble: it only adds to an answer that stands.
-func (r *Reader) besides(ctx context.Context, h *status.Header) {
-	name := "mm2-offsets." + r.flow.Source + ".internal"
-	if _, ok, err := r.target.topic(ctx, name); err == nil && ok {
-		h.Notes = append(h.Notes, fmt.Sprintf("a MirrorMaker 2 ran this flow too (its topic %s is on %s): shown is what Tidemark itself knows; `tidemark inspect checkpoints` and `offset-syncs` show what MirrorMaker 2 left", name, r.flow.Target))
+// offsetsTopic is where a MirrorMaker 2 that is no connector of a Connect cluster keeps how far it is. Nobody else writes
+// there.
+func (r *Reader) offsetsTopic() string { return "mm2-offsets." + r.flow.Source + ".internal" }
+
+// mirrorMaker names a topic on the target that only a MirrorMaker 2 can have left there, as no run of ours has; empty where
+// there is none. It adds to what is said, so that one cannot be looked for is no trouble.
+func (r *Reader) mirrorMaker(ctx context.Context) string {
+	if _, ok, err := r.target.topic(ctx, r.offsetsTopic()); err == nil && ok {
+		return r.offsetsTopic()
 	}
+	if is, err := r.find(ctx, r.checkpointsTopic()); err == nil && is.exists {
+		return is.name
+	}
+	return ""
+}
+
+// silent is how long a MirrorMaker 2 can have written nothing about its offsets and count as one that runs. It does once a
+// minute, unless there is nothing to mirror and its heartbeats are off.
+const silent = 10 * time.Minute
+
+// besides notes that MirrorMaker 2 ran this flow too where what is shown is Tidemark's own. What it cannot find out is
+// no trouble: it only adds to an answer that stands. Heartbeats, checkpoints and offset syncs say nothing about when a
+// MirrorMaker 2 was here last: ours are in the same topics and look the same.
+func (r *Reader) besides(ctx context.Context, h *status.Header) {
+	t, ok, err := r.target.topic(ctx, r.offsetsTopic())
+	if err != nil || !ok {
+		return
+	}
+	last := r.newest(ctx, t)
+	if !last.IsZero() && h.At.Sub(last) > silent {
+		h.Notes = append(h.Notes, fmt.Sprintf("a MirrorMaker 2 ran this flow too; its last record in %s on %s is of %s. If it is gone for good, delete that topic and this note ends", t.Name, r.flow.Target, last.Format(time.RFC3339)))
+		return
+	}
+	h.Notes = append(h.Notes, fmt.Sprintf("a MirrorMaker 2 ran this flow too (its topic %s is on %s): shown is what Tidemark itself knows; `tidemark inspect checkpoints` and `offset-syncs` show what MirrorMaker 2 left", t.Name, r.flow.Target))
+}
+
+// newest is the time of a topic's newest record; zero where there is none, or it cannot be read soon.
+func (r *Reader) newest(ctx context.Context, t kafka.Topic) time.Time {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.ConnectTimeout)
+	defer cancel()
+	const tail = 10 // offsets: the last ones can be markers of transactions
+	var tps []kafka.TP
+	for _, n := range all(t.Partitions) {
+		tps = append(tps, kafka.TP{Topic: t.Name, Partition: n})
+	}
+	ends, _, err := r.target.extents(ctx, tps)
+	if err != nil {
+		return time.Time{}
+	}
+	var mu sync.Mutex
+	var last time.Time
+	var g errgroup.Group
+	g.SetLimit(readers)
+	for tp, e := range ends {
+		g.Go(func() error {
+			return r.target.read(ctx, tp, extent{max(e.from, e.to-tail), e.to}, func(rec record) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if rec.at.After(last) {
+					last = rec.at
+				}
+				return nil
+			})
+		})
+	}
+	if g.Wait() != nil {
+		return time.Time{} // the newest may be where nothing could be read
+	}
+	return last
 }

@@ -40,6 +40,7 @@ type ErrNeverRun struct {
 	Flow, Topic, Cluster string
 	Off                  string // the switch that is off in the file, so that no run would create it; empty otherwise
 	Else                 string // that there is nothing to show instead either; empty where nothing was looked for
+	MirrorMaker          string // a topic on the cluster that shows that a MirrorMaker 2 runs the flow, or did; empty: none is seen
 }
 
 func (e *ErrNeverRun) Error() string {
@@ -49,6 +50,9 @@ func (e *ErrNeverRun) Error() string {
 	}
 	if e.Else != "" {
 		text += ", and " + e.Else
+	}
+	if e.MirrorMaker != "" {
+		return text + "; a MirrorMaker 2 has been there (" + e.MirrorMaker + "), so read docs/from-mirrormaker.md before you start one"
 	}
 	return text + ": start one, or check that the file means the right cluster"
 }

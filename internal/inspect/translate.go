@@ -34,6 +34,7 @@ func (r *Reader) Translate(ctx context.Context, group string) (status.Translatio
 	}
 	r.besides(ctx, &out.Header)
 	out.Trouble, out.Damage = found.trouble, found.damage
+	r.current(ctx, &out.Header, found.by)
 	for key, row := range found.by {
 		v := row.Verdict
 		if key.Partition == verdicts.WholeGroup {
@@ -107,8 +108,16 @@ func (r *Reader) Lookup(ctx context.Context, q Query) (status.Lookup, error) {
 		out.Notes = append(out.Notes, "the partition is stopped: "+h.Reason)
 	}
 	if q.Reverse {
+		out.TargetAt = q.Offset
+	} else {
+		out.SourceAt = q.Offset
+	}
+	if r.lookupLost(ctx, &out, h, m.Origin().TargetTopicID) {
+		return out, nil
+	}
+	if q.Reverse {
 		at, kind := m.Source(offsetmap.TargetOffset(q.Offset))
-		out.TargetAt, out.SourceAt = q.Offset, int64(at)
+		out.SourceAt = int64(at)
 		out.Sentence, out.Exact = backwards(kind, int64(at))
 		return out, nil
 	}
@@ -119,7 +128,7 @@ func (r *Reader) Lookup(ctx context.Context, q Query) (status.Lookup, error) {
 	in.Committed, in.Map = offsetmap.SourceOffset(q.Offset), m
 	in.BeganAtLogStart, in.StartByChoice = c.Beginning(key, m.Origin().SourceTopicID)
 	v := translate.Judge(in)
-	out.SourceAt, out.Verdict, out.Sentence, out.Exact = q.Offset, &v, v.String(), v.IsExact()
+	out.Verdict, out.Sentence, out.Exact = &v, v.String(), v.IsExact()
 	if v.HasPosition() {
 		out.TargetAt = int64(v.Target)
 	}

@@ -36,6 +36,8 @@ type Flow struct {
 	Partitions  []Partition `json:"partitions"`             // by topic and number
 	NotMirrored []Unmirror  `json:"not_mirrored,omitempty"` // topics of the source that the flow leaves out; needs the source
 	Damage      []Damage    `json:"damage,omitempty"`       // records of the ledger that cannot be used
+	// MirrorMaker is a topic on the target that a MirrorMaker 2 has left for this flow. It is looked for where there is no ledger.
+	MirrorMaker string `json:"mirrormaker,omitempty"`
 }
 
 // Ledger is the ledger topic.
@@ -99,7 +101,11 @@ type Unmirror struct {
 // clause each, empty when all is well.
 func (f Flow) Findings() []string {
 	if !f.Ledger.Exists {
-		return []string{f.Flow + ": no run has created " + f.Ledger.Topic + " yet"}
+		never := f.Flow + ": no run has created " + f.Ledger.Topic + " yet"
+		if f.MirrorMaker != "" {
+			never += ", only a MirrorMaker 2 has been there"
+		}
+		return []string{never}
 	}
 	var out []string
 	for _, p := range f.Partitions {

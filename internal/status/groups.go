@@ -98,6 +98,8 @@ func (g Groups) finding(group Group, p Position) string {
 		return p.Sentence // left out by choice, and a group that moves skips those records all the same
 	case p.Verdict.Final():
 		return ""
+	case p.Stale() && !p.Verdict.HasPosition():
+		return p.Sentence + "; the group has committed on the source since that verdict" // which may be the smaller trouble
 	case p.Stale():
 		return "the group has committed on the source since the verdict was made"
 	case !p.Exact:

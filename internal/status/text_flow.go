@@ -12,7 +12,8 @@ func (f Flow) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "flow %s", f.Flow)
 	if !f.Ledger.Exists {
-		fmt.Fprintf(&b, ": no `tidemark run` has created %s on %s for this flow yet\n", f.Ledger.Topic, f.Ledger.Cluster)
+		fmt.Fprintf(&b, ": no `tidemark run` has created %s on %s for this flow yet", f.Ledger.Topic, f.Ledger.Cluster)
+		b.WriteString(f.onlyMirrorMaker() + "\n")
 		return b.String()
 	}
 	fmt.Fprintf(&b, ": %s on %s, %s\n\n", f.Ledger.Topic, f.Ledger.Cluster, count(int(f.Ledger.Lanes), "lane", "lanes"))
@@ -24,6 +25,17 @@ func (f Flow) Text() string {
 	}
 	b.WriteString(damageText(f.Damage))
 	return b.String()
+}
+
+// onlyMirrorMaker is what a run would do where a MirrorMaker 2 has mirrored, and where to read on; empty where none has.
+func (f Flow) onlyMirrorMaker() string {
+	if f.MirrorMaker == "" {
+		return ""
+	}
+	return fmt.Sprintf(", only a MirrorMaker 2 has been there (%s)\n", Printable(f.MirrorMaker)) +
+		"a run would stop every partition whose remote topic holds records, with a verdict, and append nothing to it:\n" +
+		"docs/from-mirrormaker.md says how to try Tidemark beside MirrorMaker 2, and how to move\n" +
+		"`tidemark groups` and `tidemark translate` show what MirrorMaker 2 left"
 }
 
 // lanes is a row for each lane that has partitions, and one line for the rest: a flow of a few topics has far more lanes

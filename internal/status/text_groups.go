@@ -95,11 +95,12 @@ func (t Translation) Text() string {
 func (l Lookup) Text() string {
 	source, target := partitionName(l.Topic, l.Partition), partitionName(l.RemoteTopic, l.Partition)
 	asked, answer := fmt.Sprintf("%s offset %d", source, l.SourceAt), fmt.Sprintf("%s offset %d", target, l.TargetAt)
+	there := target
 	if l.Reverse {
-		asked, answer = answer, asked
+		asked, answer, there = answer, asked, source
 	}
 	if l.Answer() == Unknown {
-		return fmt.Sprintf("%s has no place in %s: %s\n", asked, target, Printable(l.Sentence))
+		return fmt.Sprintf("%s has no place in %s: %s\n", asked, there, Printable(l.Sentence))
 	}
 	return fmt.Sprintf("%s is %s: %s\n", asked, answer, Printable(l.Sentence))
 }

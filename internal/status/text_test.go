@@ -103,6 +103,7 @@ func snapshots() map[string]interface{ Text() string } {
 	return map[string]interface{ Text() string }{
 		"flow":     flow(),
 		"neverrun": Flow{Header: header(), Ledger: Ledger{Topic: "tidemark-ledger.A.internal", Cluster: "B"}},
+		"mm2alone": Flow{Header: header(), Ledger: Ledger{Topic: "tidemark-ledger.A.internal", Cluster: "B"}, MirrorMaker: "mm2-offsets.A.internal"},
 		"many":     many,
 		"shared":   shared(),
 		"alone":    alone(),
@@ -117,6 +118,7 @@ func snapshots() map[string]interface{ Text() string } {
 		}},
 		"lookup":  Lookup{Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: 7, TargetAt: Unknown, Sentence: "up to 3 records never mirrored"},
 		"reverse": Lookup{Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: 7, TargetAt: 9, Reverse: true, Sentence: "exact at source offset 7"},
+		"noway":   Lookup{Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: Unknown, TargetAt: 9, Reverse: true, Sentence: "the topic was created anew"},
 		"ledger": LedgerRecords{
 			Header:  header(),
 			Records: []LedgerRecord{{Lane: 0, Offset: 5, Written: ago(time.Minute), Key: "claim", Size: 78, Meaning: "held by w1"}},
@@ -271,6 +273,13 @@ func TestGroupFindings(t *testing.T) {
 		{
 			"the source tells no commit", func(_ *Groups, _ *Group, p *Position) { p.Now = Unknown },
 			"group g, orders-0: the source tells no commit of the group there now, so its newest one is not known",
+		},
+		{
+			"no place, and the group went on", func(_ *Groups, _ *Group, p *Position) {
+				p.Verdict = translate.Verdict{Kind: translate.IncarnationChanged, Target: translate.NoPosition, Reason: "why"}
+				p.Sentence, p.Exact, p.Target, p.OnTarget, p.Now = p.Verdict.String(), false, Unknown, Unknown, 601
+			},
+			"group g, orders-0: the topic was created anew, old positions do not carry over: why; the group has committed on the source since that verdict",
 		},
 		{"nothing is carried", func(_ *Groups, _ *Group, p *Position) {
 			p.Verdict, p.Exact, p.Target, p.OnTarget = final, false, Unknown, Unknown
