@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -15,16 +16,15 @@ import (
 
 // began waits until the flow's first start is in the ledger: from then on where partitions begin is settled, in lanes
 // that were not owned yet too.
-func (f *flow) began() {
+func (f *flow) began() map[ledger.Partition]ledger.Begin {
 	f.tb.Helper()
-	cl := suite.target.Client(f.tb)
-	f.until(60*time.Second, "the flow's first start", func(ctx context.Context) (bool, string) {
-		recs, err := testcluster.Read(ctx, cl, ledger.TopicName(f.alias), testcluster.ReadUncommitted)
-		if err != nil {
-			return false, err.Error()
-		}
-		return slices.ContainsFunc(recs, func(r testcluster.Rec) bool { return string(r.Key) == "start" }), fmt.Sprintf("%d records", len(recs))
+	var begins map[ledger.Partition]ledger.Begin
+	look := f.started()
+	f.until(60*time.Second, "the flow's first start", func(context.Context) (ok bool, _ string) {
+		begins, ok = look()
+		return ok, "it is not in the ledger"
 	})
+	return begins
 }
 
 // TestCase29Latest: a flow that begins at the end copies no history, a crash before anything was mirrored does not make it
@@ -99,4 +99,88 @@ func TestCase29Latest(t *testing.T) {
 		r, ok, err := row(ctx, cl, f.alias, spot{"c29-lagging", topic, 0})
 		return ok && r.Verdict.Kind == translate.NotMirrored && r.Verdict.N == 10 && r.Verdict.Final(), fmt.Sprintf("%v %v", r.Verdict, err)
 	})
+}
+
+// TestCase29KilledWhileItStarts: a flow that begins at the end is killed at twelve moments of its first seconds, and each
+// time a topic is made and records come before it starts again. From what the ledger says about its first start on,
+// everything is on the target once.
+func TestCase29KilledWhileItStarts(t *testing.T) {
+	t.Parallel()
+	const topic = "c29k-t"
+	f := newFlow(t, "c29k", "c29k-.*", "c29k-.*", ", start: latest")
+	f.topic(topic, 6, nil)
+	f.produce(testcluster.Load{Topic: topic, Count: 600})
+	started := f.started()
+	var seq int64
+	more := func() {
+		for p := range int32(6) {
+			f.write(numbered(topic, p, 1000+seq))
+			seq++
+		}
+	}
+	var later []string
+	var pause time.Duration
+	for round := range 12 {
+		w := f.process("--instance-id", "c29k") // a static member has its lanes back at once
+		// The rounds differ in how far the lanes come: up to the first start in larger steps, a lane waits for a heartbeat.
+		f.until(30*time.Second, "lanes", func(context.Context) (bool, string) {
+			return strings.Contains(w.output(), "lanes assigned"), w.output()
+		})
+		moment, cancel := context.WithTimeout(t.Context(), pause)
+		<-moment.Done()
+		cancel()
+		_ = w.end(syscall.SIGKILL, 10*time.Second)
+		more()
+		if _, ok := started(); !ok {
+			pause += 200 * time.Millisecond
+		} else {
+			pause += 10 * time.Millisecond
+			name := fmt.Sprintf("c29k-later-%d", round)
+			f.topic(name, 6, nil)
+			f.produce(testcluster.Load{Topic: name, Count: 60})
+			later = append(later, name)
+		}
+	}
+	f.process()
+	begins := f.began()
+	more()
+	var want []testcluster.Rec
+	for _, r := range f.read(suite.source, topic) {
+		if r.Offset >= begins[ledger.Partition{Topic: topic, Partition: r.Partition}].Offset {
+			want = append(want, r)
+		}
+	}
+	key := func(r testcluster.Rec) string { return fmt.Sprintf("%d %s", r.Partition, r.Value) }
+	f.until(60*time.Second, "the records since the first start", func(ctx context.Context) (bool, string) {
+		got, err := testcluster.Read(ctx, suite.target.Client(t), f.remote(topic), testcluster.ReadUncommitted)
+		if err != nil || len(got) < len(want) {
+			return false, fmt.Sprintf("%d of %d, %v", len(got), len(want), err)
+		}
+		if !slices.EqualFunc(got, want, func(a, b testcluster.Rec) bool { return key(a) == key(b) }) {
+			t.Fatalf("the target holds %d records that are not the %d since the first start", len(got), len(want))
+		}
+		return true, ""
+	})
+	f.same(later...)
+	t.Logf("%d topics came after the first start", len(later))
+}
+
+// started gives a look at where the flow's first start begins; ok is false while the ledger does not have it.
+func (f *flow) started() func() (map[ledger.Partition]ledger.Begin, bool) {
+	cl := suite.target.Client(f.tb)
+	return func() (map[ledger.Partition]ledger.Begin, bool) {
+		recs, err := testcluster.Read(f.tb.Context(), cl, ledger.TopicName(f.alias), testcluster.ReadUncommitted)
+		if err != nil {
+			return nil, false // not made yet
+		}
+		c := ledger.NewContents()
+		for _, r := range recs {
+			if r.Partition == 0 {
+				if err := c.Apply(r.Offset, r.Key, r.Value); err != nil {
+					f.tb.Fatal(err)
+				}
+			}
+		}
+		return c.Started()
+	}
 }
