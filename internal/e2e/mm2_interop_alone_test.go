@@ -150,4 +150,13 @@ func (f *flow) translatesFromSyncs(topic string, held contents) {
 		}
 		f.bounded(spot{"", topic, 0}, c.upstream, l.TargetAt, l.Verdict.N, held)
 	}
+	back := contents{source: held.target, target: held.source, ends: map[int32]int64{0: f.sourceEnd(topic, 0)}}
+	for _, at := range []int64{oldest.Downstream, newest.Downstream, newest.Downstream + 1, 333, held.ends[0] - 1, held.ends[0]} {
+		l := document[status.Lookup](f, "translate", "FILE", "--topic", f.remote(topic), "--partition", "0", "--offset", fmt.Sprint(at), "--reverse")
+		var pos, most int64
+		if _, err := fmt.Sscanf(l.Sentence, "at source offset %d, which replays at most %d record", &pos, &most); l.Basis != status.BasisOffsetSyncs || l.SourceAt < 0 || l.Exact == (err == nil) {
+			f.tb.Errorf("back from %d: %+v, %v", at, l, err)
+		}
+		f.bounded(spot{"", f.remote(topic), 0}, at, l.SourceAt, most, back)
+	}
 }
