@@ -116,6 +116,15 @@ func TestRights(t *testing.T) {
 			nil,
 		},
 		{
+			// A rule with the literal name "*" would be one for every group; no topic can be called so.
+			"a star as a name", "from: A, to: B, topics: ['\\*', orders, '(\\*|pay)'], policy: identity" + strings.Replace(bare, "groups: []", "groups: ['\\*', '[*]', app]", 1),
+			[]string{"topic orders: READ DESCRIBE_CONFIGS", "topic pay: READ DESCRIBE_CONFIGS", "groups ** (prefixed): DESCRIBE", "group app: DESCRIBE"},
+			append([]string{
+				configured, "topic orders: CREATE READ WRITE ALTER ALTER_CONFIGS", "topic pay: CREATE READ WRITE ALTER ALTER_CONFIGS",
+				"topic " + own, "topic " + verdicts, "groups ** (prefixed): READ", "group app: READ",
+			}, lanes...),
+		},
+		{
 			"a heartbeats topic keeps no name", "from: A, to: B, topics: [heartbeats, 'heart.*'], policy: identity" + bare,
 			[]string{"topics heart* (prefixed): READ DESCRIBE_CONFIGS"},
 			append([]string{configured, "topic A.heartbeats: CREATE READ WRITE ALTER ALTER_CONFIGS", "topics heart* (prefixed): CREATE READ WRITE ALTER ALTER_CONFIGS", "topic " + own, "topic " + verdicts}, lanes...),
@@ -130,6 +139,23 @@ func TestRights(t *testing.T) {
 				t.Errorf("target (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestStarIsSaid: what a pattern for the one name "*" gets, and why, in the notes.
+func TestStarIsSaid(t *testing.T) {
+	text := of(t, "from: A, to: B, topics: ['\\*', orders], groups: ['\\*']").Text()
+	flat := strings.Join(strings.Fields(text), " ")
+	for _, want := range []string{
+		`groups ** (prefixed): an access rule for the one group "*" would be one for every group, so this one is for all whose names begin with "*"; it covers nothing else where no other name begins so`,
+		`topics has "\\*", and no topic can be called "*": there is no rule for it, as a rule of that name would be one for every topic; remove the pattern, or write .* if every topic is meant`,
+	} {
+		if !strings.Contains(flat, want) {
+			t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "every group (*)") || strings.Contains(text, "every topic (*)") {
+		t.Errorf("a rule is for all:\n%s", text)
 	}
 }
 

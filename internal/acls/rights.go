@@ -55,13 +55,19 @@ type id struct {
 
 func named(r Resource, name string) id { return id{r, Literal, name} }
 
-// under is the pattern for a span of names. A prefix must not be empty: all names are the literal "*".
+// everyName is the literal name by which an access rule stands for all resources of its kind.
+const everyName = "*"
+
+// under is the pattern for a span of names. A prefix must not be empty: all names are the literal "*". A group that is
+// called "*" is therefore no literal; the prefix "*" is the narrowest pattern that holds it.
 func under(r Resource, s span) id {
 	switch {
+	case !s.open && s.text == everyName:
+		return id{r, Prefixed, everyName}
 	case !s.open:
 		return named(r, s.text)
 	case s.text == "":
-		return named(r, "*")
+		return named(r, everyName)
 	}
 	return id{r, Prefixed, s.text}
 }
@@ -137,6 +143,11 @@ func (c *collector) topics(f config.Flow, s mm2.Selection) {
 	fold := false
 	for _, pattern := range f.Topics {
 		for _, span := range spansOf(pattern, fold) {
+			if !span.open && span.text == everyName {
+				c.noteOn(f.Source, fmt.Sprintf("%s has %q, and no topic can be called \"*\": there is no rule for it, as a rule of that name would be one for every topic; remove the pattern, or write .* if every topic is meant",
+					c.cfg.FlowKey("Topics"), pattern))
+				continue
+			}
 			if !span.open && s.Topics != nil {
 				if choice := s.Select(span.text); !choice.Mirrored {
 					c.noteOn(f.Source, fmt.Sprintf("topic %s is named by %s and not mirrored: %s", span.text, c.cfg.FlowKey("Topics"), choice.Detail))
@@ -281,6 +292,8 @@ func (c *collector) width(what, pattern string, s span, field, excludeField stri
 	key := c.cfg.FlowKey(field)
 	const narrow = "it may be narrowed by rules for the names that exist"
 	switch {
+	case !s.open && s.text == everyName:
+		notes = append(notes, fmt.Sprintf("an access rule for the one %s \"*\" would be one for every %s, so this one is for all whose names begin with \"*\"; it covers nothing else where no other name begins so", what, what))
 	case !s.open:
 	case s.text == "" && s.exact:
 		notes = append(notes, fmt.Sprintf("%s has %q, so the rule is for every %s; %s", key, pattern, what, narrow))

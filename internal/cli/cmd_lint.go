@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,7 +36,7 @@ effect or that MirrorMaker 2 ignores too, what Tidemark does differently, and wh
 are not committed on the target, flows in both directions, switches that leave a gap.
 
 Nothing is connected, unless --connect is given: then the clusters of enabled flows are asked how many brokers they have, and
-replication factors are compared with that.
+replication factors are compared with that, and whether another mirror writes offset syncs where a flow would.
 
 --yaml prints the same configuration as YAML, with the keys only that differ from their defaults. Passwords and keys are
 never printed: what FILE takes from an environment variable or from a file of its own is named, anything else is to be put
@@ -49,7 +50,7 @@ time-outs, sizes. Passwords and keys are hidden there too, and so is whatever a 
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON document (docs/cli.md describes it)")
 	cmd.Flags().BoolVar(&o.yaml, "yaml", false, "print FILE as YAML instead")
 	cmd.Flags().BoolVar(&o.clients, "clients", false, "print what each client works with instead, and where each value comes from")
-	cmd.Flags().BoolVar(&o.connect, "connect", false, "ask the clusters how many brokers they have")
+	cmd.Flags().BoolVar(&o.connect, "connect", false, "ask the clusters how many brokers they have, and for offset syncs of another mirror")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "keys that are misspelt, in the wrong place or weaker than what is done are errors")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", lintTimeout, "with --connect: give up asking after this long")
 	return cmd
@@ -83,7 +84,7 @@ func runLint(e *env, file string, o lintOptions) error {
 	}
 	var brokers map[string]lintfile.Brokers
 	if o.connect && read.Config != nil {
-		if brokers = e.countBrokers(read.Config, o.timeout); e.ctx.Err() != nil {
+		if brokers = e.askClusters(read.Config, o.timeout); e.ctx.Err() != nil {
 			return errStopped
 		}
 	}
@@ -94,10 +95,33 @@ func runLint(e *env, file string, o lintOptions) error {
 	if report.Count(lintfile.Error) > 0 {
 		return fmt.Errorf("lint %s: %w", file, errErrors)
 	}
-	if vain := slices.IndexFunc(read.Remarks, func(r config.Remark) bool { return r.Warn }); o.strict && vain >= 0 {
-		return fmt.Errorf("lint %s --strict: %s", file, read.Remarks[vain])
+	if vain := inVain(read.Remarks); o.strict && vain != "" {
+		return fmt.Errorf("lint %s --strict: %s", file, vain)
 	}
 	return nil
+}
+
+// mostNamed is how many keys one line names.
+const mostNamed = 5
+
+// inVain sums up the keys that most likely do not do what they were written for; empty where there is none. One is told in
+// full, for several the output says what is wrong with each.
+func inVain(remarks []config.Remark) string {
+	var keys []string
+	last := ""
+	for _, r := range remarks {
+		if r.Warn {
+			keys, last = append(keys, fmt.Sprintf("%s (line %d)", r.Key, r.Line)), r.String()
+		}
+	}
+	switch n := len(keys); {
+	case n <= 1:
+		return last
+	case n <= mostNamed:
+		return fmt.Sprintf("%d keys have no effect, as the risks say: %s", n, strings.Join(keys, ", "))
+	default:
+		return fmt.Sprintf("%d keys have no effect, as the risks say: %s and %d more", n, strings.Join(keys[:mostNamed], ", "), n-mostNamed)
+	}
 }
 
 // printYAML prints the configuration. Relative names in it start at its own folder, which is not known here, so they are
@@ -119,8 +143,8 @@ func (e *env) printYAML(file string, read config.Examined) error {
 	return err
 }
 
-// countBrokers asks every cluster of an enabled flow.
-func (e *env) countBrokers(cfg *config.Config, timeout time.Duration) map[string]lintfile.Brokers {
+// askClusters asks every cluster of an enabled flow.
+func (e *env) askClusters(cfg *config.Config, timeout time.Duration) map[string]lintfile.Brokers {
 	ctx, cancel := context.WithTimeout(e.ctx, timeout)
 	defer cancel()
 	used := map[string]bool{}
@@ -129,13 +153,13 @@ func (e *env) countBrokers(cfg *config.Config, timeout time.Duration) map[string
 	}
 	aliases := slices.Sorted(maps.Keys(used))
 	answers := make([]lintfile.Brokers, len(aliases))
+	wanted := lintfile.Wanted(cfg)
 	var all sync.WaitGroup // at once, so that one cluster that does not answer takes no time from the others
 	for i, alias := range aliases {
 		all.Go(func() {
-			n, err := brokersOf(ctx, cfg.Clusters[alias])
-			answers[i].Count = n
-			if err != nil {
-				answers[i].Trouble = err.Error()
+			var err error
+			if answers[i], err = brokersOf(ctx, cfg.Clusters[alias], wanted[alias]); err != nil {
+				answers[i] = lintfile.Brokers{Trouble: err.Error()}
 			}
 		})
 	}
@@ -147,28 +171,43 @@ func (e *env) countBrokers(cfg *config.Config, timeout time.Duration) map[string
 	return out
 }
 
-// brokersOf counts the brokers that a cluster knows at this moment.
-func brokersOf(ctx context.Context, c config.Cluster) (int, error) {
+// brokersOf counts the brokers that a cluster knows at this moment, and looks which of the topics exist. Of those that may
+// not be described nothing is known.
+func brokersOf(ctx context.Context, c config.Cluster, topics []string) (lintfile.Brokers, error) {
+	out := lintfile.Brokers{Topics: map[string]bool{}}
 	described, err := c.Kafka()
 	if err != nil {
-		return 0, err
+		return out, err
 	}
 	if err := dial(ctx, described); err != nil {
-		return 0, err
+		return out, err
 	}
 	cl, err := kafka.Open(described, nil)
 	if err != nil {
-		return 0, err
+		return out, err
 	}
 	defer cl.Close()
 	if _, err := cl.ClusterID(ctx); err != nil { // it says why a login fails, where the next call knows only that time is up
-		return 0, err
+		return out, err
 	}
 	brokers, err := cl.Admin().ListBrokers(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("list the brokers of cluster %s: %w", c.Alias, err)
+		return out, fmt.Errorf("list the brokers of cluster %s: %w", c.Alias, err)
 	}
-	return len(brokers), nil
+	out.Count = len(brokers)
+	if len(topics) == 0 { // without a name all topics would be listed
+		return out, nil
+	}
+	found, err := cl.DescribeTopics(ctx, topics...)
+	if err != nil {
+		return out, err
+	}
+	for _, t := range found {
+		if t.Err == nil || errors.Is(t.Err, kafka.ErrNoTopic) {
+			out.Topics[t.Name] = t.Err == nil
+		}
+	}
+	return out, nil
 }
 
 // dial tries the bootstrap servers until one takes a connection. The clients would go on trying for half a minute where

@@ -52,21 +52,21 @@ func (r Role) alias(f FlowName) string {
 // ClientSettings are what clients of a cluster do that is no address, login or name. Zero means the default. The tags name
 // the keys: client under clusters.<alias>.client and under a role in a flow's clients, mm2 in a properties file.
 type ClientSettings struct {
-	RequestTimeout      time.Duration `client:"request_timeout" mm2:"request.timeout.ms" yaml:",omitempty"`
-	APITimeout          time.Duration `client:"api_timeout" mm2:"default.api.timeout.ms" yaml:",omitempty"`
-	ConnectTimeout      time.Duration `client:"connect_timeout" mm2:"socket.connection.setup.timeout.ms" yaml:",omitempty"`
-	IdleTimeout         time.Duration `client:"idle_timeout" mm2:"connections.max.idle.ms" yaml:",omitempty"`
-	MetadataMaxAge      time.Duration `client:"metadata_max_age" mm2:"metadata.max.age.ms" yaml:",omitempty"`
-	ReconnectBackoff    time.Duration `client:"reconnect_backoff" mm2:"reconnect.backoff.ms" yaml:",omitempty"`
-	ReconnectBackoffMax time.Duration `client:"reconnect_backoff_max" mm2:"reconnect.backoff.max.ms" yaml:",omitempty"`
-	RetryBackoff        time.Duration `client:"retry_backoff" mm2:"retry.backoff.ms" yaml:",omitempty"`
-	RetryBackoffMax     time.Duration `client:"retry_backoff_max" mm2:"retry.backoff.max.ms" yaml:",omitempty"`
+	RequestTimeout      time.Duration `client:"request_timeout" mm2:"request.timeout.ms" kind:"bounded" yaml:",omitempty"`
+	APITimeout          time.Duration `client:"api_timeout" mm2:"default.api.timeout.ms" kind:"bounded" yaml:",omitempty"`
+	ConnectTimeout      time.Duration `client:"connect_timeout" mm2:"socket.connection.setup.timeout.ms" kind:"bounded" yaml:",omitempty"`
+	IdleTimeout         time.Duration `client:"idle_timeout" mm2:"connections.max.idle.ms" kind:"bounded" yaml:",omitempty"`
+	MetadataMaxAge      time.Duration `client:"metadata_max_age" mm2:"metadata.max.age.ms" kind:"bounded" yaml:",omitempty"`
+	ReconnectBackoff    time.Duration `client:"reconnect_backoff" mm2:"reconnect.backoff.ms" kind:"bounded" yaml:",omitempty"`
+	ReconnectBackoffMax time.Duration `client:"reconnect_backoff_max" mm2:"reconnect.backoff.max.ms" kind:"bounded" yaml:",omitempty"`
+	RetryBackoff        time.Duration `client:"retry_backoff" mm2:"retry.backoff.ms" kind:"bounded" yaml:",omitempty"`
+	RetryBackoffMax     time.Duration `client:"retry_backoff_max" mm2:"retry.backoff.max.ms" kind:"bounded" yaml:",omitempty"`
 	SendBuffer          int64         `client:"send_buffer" mm2:"send.buffer.bytes" kind:"bytes" yaml:",omitempty"`
 	ReceiveBuffer       int64         `client:"receive_buffer" mm2:"receive.buffer.bytes" kind:"bytes" yaml:",omitempty"`
 	FetchBytes          int64         `client:"fetch_bytes" mm2:"fetch.max.bytes" kind:"bytes" yaml:",omitempty"`
 	PartitionFetchBytes int64         `client:"partition_fetch_bytes" mm2:"max.partition.fetch.bytes" kind:"bytes" yaml:",omitempty"`
 	FetchMinBytes       int64         `client:"fetch_min_bytes" mm2:"fetch.min.bytes" kind:"bytes" yaml:",omitempty"`
-	FetchWait           time.Duration `client:"fetch_wait" mm2:"fetch.max.wait.ms" yaml:",omitempty"`
+	FetchWait           time.Duration `client:"fetch_wait" mm2:"fetch.max.wait.ms" kind:"bounded" yaml:",omitempty"`
 	RequestBytes        int64         `client:"request_bytes" mm2:"max.request.size" kind:"bytes" yaml:",omitempty"`
 	BatchBytes          int64         `client:"batch_bytes" mm2:"batch.size" kind:"bytes" yaml:",omitempty"`
 }
@@ -219,6 +219,15 @@ func (b bound) within(n int64) (nearest int64, why string) {
 		return b.most, b.whyMost
 	}
 	return n, ""
+}
+
+// refuse is what is wrong with n; nil where a role may have it.
+func (b bound) refuse(field string, n int64) *fault {
+	nearest, why := b.within(n)
+	if why == "" {
+		return nil
+	}
+	return &fault{fmt.Sprintf("is out of bounds (%s to %s): %s", amount(field, b.least), amount(field, b.most), why), "write " + amount(field, nearest)}
 }
 
 // amount writes a setting's value as YAML has it.

@@ -11,6 +11,12 @@ const (
 	propIdempotence = "enable.idempotence"
 )
 
+// The setting that lets a consumer read from a replica nearby, and why it is none here.
+const (
+	propRack    = "client.rack"
+	leadersOnly = "records are read from the leaders of partitions, never from the nearest replica (KIP-392)"
+)
+
 // kindPrefixes are what stands in front of a client's settings, by scope and kind of client.
 func kindPrefixes(s scope, kind string) []string {
 	switch {
@@ -111,7 +117,7 @@ func clientReasons() []reason {
 	both := []scope{cluster, flow}
 	out := []reason{
 		{both, "a cluster has one address, written as A.bootstrap.servers", slices.Concat(kinds("consumer", propBootstrap), kinds("producer", propBootstrap), kinds("admin", propBootstrap))},
-		{both, "records are read from the leaders of partitions", kinds("consumer", "client.rack")},
+		{both, leadersOnly, kinds("consumer", propRack)},
 		{both, "partitions are read without a consumer group, from where the ledger says", kinds("consumer", "group.*", "enable.auto.commit", "auto.commit.*",
 			"max.poll.*", "session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy", "allow.auto.create.topics")},
 		{both, "Java classes cannot be loaded", slices.Concat(kinds("consumer", "key.deserializer", "value.deserializer", "interceptor.classes"), kinds("producer", "key.serializer", "value.serializer", "interceptor.classes", "partitioner.*"))},
@@ -155,7 +161,7 @@ func clientReasons() []reason {
 		},
 		reason{[]scope{cluster}, "each attempt to connect gets the same time, socket.connection.setup.timeout.ms", []string{"socket.connection.setup.timeout.max.ms"}},
 		reason{[]scope{cluster}, "every address that a name stands for is tried", []string{"client.dns.lookup"}},
-		reason{[]scope{cluster}, "records are read from the leaders of partitions", []string{"client.rack"}},
+		reason{[]scope{cluster}, leadersOnly, []string{propRack}},
 	)
 }
 

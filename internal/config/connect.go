@@ -156,20 +156,32 @@ func secret(from origins, field string, inline Secret, file, env string) (Secret
 		if err != nil {
 			return "", from.problem(readError(err), "name a file that can be read, with the password in it", names[1])
 		}
-		text := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
-		if text == "" {
-			return "", from.problem(fmt.Sprintf("file %s is empty", file), "write the password into it", names[1])
+		if blank(string(data)) {
+			return "", from.problem(fmt.Sprintf("file %s %s", file, isBlank), writePassword, names[1])
 		}
-		return Secret(text), nil
+		return Secret(strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")), nil
 	case env != "":
 		text := os.Getenv(env)
-		if text == "" {
+		switch {
+		case text == "":
 			return "", from.problem(fmt.Sprintf("environment variable %s is not set", env), "set it to the password", names[2])
+		case blank(text):
+			return "", from.problem(fmt.Sprintf("environment variable %s holds nothing but white space", env), "set it to the password", names[2])
 		}
 		return Secret(text), nil
 	}
 	return inline, nil
 }
+
+// What is said of a secret that is none.
+const (
+	isBlank       = "is empty, or holds nothing but white space"
+	writePassword = "write the password into it"
+)
+
+// blank says whether what a file, a variable or a provider gives is no secret: whoever renews a file can empty it first,
+// and a password of blanks alone is refused by every broker. Blanks beside other characters are part of a secret.
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // readError words why a file cannot be read; the system's error names the file.
 func readError(err error) string { return strings.TrimPrefix(err.Error(), "open ") }

@@ -187,12 +187,16 @@ func TestPasswordSources(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "secret", []byte("from file \r\n"))
 	write(t, dir, "none", []byte("\n"))
+	write(t, dir, "inside", []byte("  a b \n\n"))
 	t.Setenv("TIDEMARK_TEST_PASSWORD", "from $env")
+	t.Setenv("TIDEMARK_TEST_BLANK", " \t")
 	for _, tc := range []struct{ keys, want, problem string }{
 		{keys: "password: inline", want: "inline"},
 		{keys: "password_file: secret", want: "from file "},
 		{keys: "password_env: TIDEMARK_TEST_PASSWORD", want: "from $env"},
-		{keys: "password_file: none", problem: "is empty"},
+		{keys: "password_file: inside", want: "  a b \n"},
+		{keys: "password_file: none", problem: "none is empty, or holds nothing but white space; write the password into it"},
+		{keys: "password_env: TIDEMARK_TEST_BLANK", problem: "environment variable TIDEMARK_TEST_BLANK holds nothing but white space; set it to the password"},
 		{keys: "password_file: missing", problem: "no such file"},
 		{keys: "password_env: TIDEMARK_TEST_NOT_SET", problem: "TIDEMARK_TEST_NOT_SET is not set"},
 	} {

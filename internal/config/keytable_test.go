@@ -62,6 +62,11 @@ func TestKeyTable(t *testing.T) {
 				return strings.HasPrefix(w, "MirrorMaker 2 does not read client settings")
 			})
 		}
+		for side, alias := range map[string]string{"source": "A.", "target": "B."} { // what is said of one file depends on what else it holds
+			if slices.Contains(connectionOf(side), key) {
+				why = map[string]bool{"address and security of the " + side + " are read from " + alias + " and the top level, which win in MirrorMaker 2 too": true}
+			}
+		}
 		if meaning := meaningOf(key); meaning != "" && strings.Contains(row, "**") {
 			why = map[string]bool{meaning: true}
 		}
@@ -132,7 +137,7 @@ func fate(t *testing.T, key string, s scope) (cell, why string) {
 	base = slices.DeleteFunc(base, func(line string) bool { return strings.HasPrefix(line, name+" =") })
 	got := Examine("x.properties", []byte(strings.Join(append(base, name+" = com.example.X"), "\n")), Outside{})
 	for _, p := range got.Problems {
-		if p.Key == name && strings.Contains(p.What, "cannot be loaded here") {
+		if p.Key == name && (strings.Contains(p.What, "cannot be loaded here") || strings.HasPrefix(p.What, "MirrorMaker 2 calls")) {
 			return cellRefused, ""
 		}
 	}
@@ -191,6 +196,10 @@ func meaningOf(key string) string {
 		return "`policy`; `" + policyPackage + "DefaultReplicationPolicy` or `IdentityReplicationPolicy`"
 	case key == propTransforms:
 		return "an empty list"
+	case key == propForwarding:
+		return "`" + forwardingAdmin + "`"
+	case strings.HasSuffix(key, ".cluster.alias"):
+		return "the alias of the flow's name"
 	case strings.HasSuffix(key, propIsolation):
 		return "`isolation`"
 	case key == propClusters:

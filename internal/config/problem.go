@@ -74,6 +74,7 @@ type Remark struct {
 	Line int    // 0 where it is about no single line
 	Text string // without the line
 	Warn bool   // most likely a mistake, although the file means something without it
+	Key  string // as written in the file, of a key without effect
 
 	// Flow and Field say which setting it is about, where that is one of Config.Flows and of type Flow; otherwise empty.
 	Flow  FlowName
@@ -103,6 +104,11 @@ func (r *report) add(p Problem) {
 	}
 }
 
+// told says whether there is a problem about a place already.
+func (r *report) told(where at) bool {
+	return slices.ContainsFunc(r.problems, func(p Problem) bool { return p.Line == where.line && p.Key == where.key })
+}
+
 // discreet says whether problems with the key never quote its value, which is a secret wherever it comes from.
 func discreet(key string) bool {
 	for _, k := range []string{
@@ -127,9 +133,17 @@ func (r *report) noteOn(line int, flow FlowName, field, format string, args ...a
 	r.remarks = append(r.remarks, Remark{Line: line, Text: fmt.Sprintf(format, args...), Flow: flow, Field: field})
 }
 
-// warn notes what is most likely a mistake, although the file means something without it.
-func (r *report) warn(line int, format string, args ...any) {
-	r.remarks = append(r.remarks, Remark{Line: line, Text: fmt.Sprintf(format, args...), Warn: true})
+// idleKey notes a key that has no effect, for a reason that is no mistake.
+func (r *report) idleKey(e entry, format string, args ...any) {
+	n := Remark{Line: e.line, Text: e.key + " has no effect: " + fmt.Sprintf(format, args...), Key: e.key}
+	if !slices.Contains(r.remarks, n) { // see note
+		r.remarks = append(r.remarks, n)
+	}
+}
+
+// warn notes a key that has no effect, which is most likely a mistake, although the file means something without it.
+func (r *report) warn(e entry, format string, args ...any) {
+	r.remarks = append(r.remarks, Remark{Line: e.line, Text: e.key + " has no effect: " + fmt.Sprintf(format, args...), Warn: true, Key: e.key})
 }
 
 // finish puts problems and remarks in the order of the file, and gives the config where there is no problem. c and p may

@@ -204,9 +204,9 @@ func (m *mm2File) weakened(e entry, key string) bool {
 	switch {
 	case !ok:
 	case name == propAcks && value != "all" && value != "-1":
-		m.warn(e.line, "%s has no effect: every write waits for all replicas in sync (acks=all), never for less", e.key)
+		m.warn(e, "every write waits for all replicas in sync (acks=all), never for less")
 	case name == propIdempotence && !strings.EqualFold(value, "true"):
-		m.warn(e.line, "%s has no effect: records are written idempotently, always", e.key)
+		m.warn(e, "records are written idempotently, always")
 	}
 	return true
 }

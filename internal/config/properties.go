@@ -261,7 +261,7 @@ func setSeconds(s setting, key, value string) *fault {
 		unit, name = time.Millisecond, "milliseconds"
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
-	if err != nil || n > int64(1<<62)/int64(unit) {
+	if err != nil || n > int64(1<<62)/int64(unit) || n < -int64(1<<62)/int64(unit) {
 		return &fault{fmt.Sprintf("%q is no number of %s", value, name), "write a whole number"}
 	}
 	return s.setDuration(time.Duration(n) * unit)

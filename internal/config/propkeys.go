@@ -68,7 +68,7 @@ func reasons() []reason {
 			"metric.reporters", "metrics.*", "metric.names.formats", "add.source.alias.to.metrics", "auto.include.jmx.reporter",
 		}},
 		{anywhere, "requests have their own time-outs", []string{"admin.timeout.ms", "consumer.poll.timeout.ms"}},
-		{anywhere, "Java classes cannot be loaded", []string{"forwarding.admin.class"}},
+		{anywhere, "topics and access rules are made by requests to the brokers, as the default class does", []string{propForwarding}},
 		{connector, "the aliases are those of the flow's name", []string{"source.cluster.alias", "target.cluster.alias"}},
 		{
 			[]scope{top},
@@ -83,7 +83,7 @@ func reasons() []reason {
 		{[]scope{cluster, flow}, "no client here has such a setting", []string{
 			"consumer.*", "admin.*", "source.consumer.*", "target.consumer.*", "source.admin.*", "target.admin.*",
 		}},
-		{[]scope{cluster, flow}, "write address and security as A.key", []string{"source.cluster.*", "target.cluster.*"}},
+		{[]scope{flow}, "address and security are read from A. and B.", slices.Concat(connectionOf("source"), connectionOf("target"), []string{"source.cluster.*", "target.cluster.*"})}, // see side
 		{
 			[]scope{flow},
 			"address and security belong to a cluster (A.key) or, but for the address, to a kind of client (A.consumer.key, A->B.source.consumer.key)",
@@ -160,7 +160,7 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 		m.judgeProvider(e, key)
 		return
 	}
-	if m.refuse(e, key, s) || s != topScope && m.weakened(e, key) {
+	if m.side(e, key, s) || m.refuse(e, key, s) || s != topScope && m.weakened(e, key) {
 		return
 	}
 	known := m.honoured(s)
@@ -169,21 +169,21 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 		return
 	}
 	if right := misplaced(s, key); right != "" {
-		m.warn(e.line, "%s has no effect: write it as %s%s", e.key, right, unread(e))
+		m.warn(e, "write it as %s%s", right, unread(e))
 		return
 	}
 	for _, r := range reasons() {
 		if slices.Contains(r.scopes, s) && slices.ContainsFunc(r.keys, func(k string) bool { return matches(k, key) }) {
 			if n := misspelt(key, known); n != "" && !slices.Contains(r.keys, key) {
-				m.warn(e.line, "%s has no effect: unknown key, did you mean %s?%s", e.key, strings.TrimSuffix(e.key, key)+n, unread(e))
+				m.warn(e, "unknown key, did you mean %s?%s", strings.TrimSuffix(e.key, key)+n, unread(e))
 				return
 			}
-			m.note(e.line, "%s has no effect: %s%s%s", e.key, r.why, ignoredToo(s, key), unread(e))
+			m.idleKey(e, "%s%s%s", r.why, ignoredToo(s, key), unread(e))
 			return
 		}
 	}
 	if s != flowScope && slices.Contains(m.honoured(flowScope), key) {
-		m.warn(e.line, "%s has no effect: write it at top level or as A->B.%s%s", e.key, key, unread(e))
+		m.warn(e, "write it at top level or as A->B.%s%s", key, unread(e))
 		return
 	}
 	known = slices.Clone(known)
@@ -197,10 +197,10 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 		if now, ok := renamedKeys()[n]; ok {
 			n = now
 		}
-		m.warn(e.line, "%s has no effect: unknown key, did you mean %s?%s", e.key, strings.TrimSuffix(e.key, key)+n, unread(e))
+		m.warn(e, "unknown key, did you mean %s?%s", strings.TrimSuffix(e.key, key)+n, unread(e))
 		return
 	}
-	m.warn(e.line, "%s has no effect: unknown key%s", e.key, unread(e))
+	m.warn(e, "unknown key%s", unread(e))
 }
 
 // matches says whether the key is the pattern, or begins with it where it ends in a star.

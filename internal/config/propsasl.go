@@ -53,6 +53,9 @@ func (m *mm2File) sasl(c *Cluster, get lookup) {
 			m.problem(here, err.Error(), example(mechanism))
 			return
 		}
+		if m.blankSecret(e, l) {
+			return
+		}
 		for _, field := range []string{"User", "Password", "TokenCAFile", "Keytab", "AWSProfile", "AWSRole", "AWSRoleSession", "AWSExternalID", "AWSSTSRegion", "ServiceName", "Scope", "Extensions"} {
 			c.from.fields[field] = here
 		}
@@ -78,6 +81,33 @@ func (m *mm2File) sasl(c *Cluster, get lookup) {
 	if err != nil {
 		m.problem(here, err.Error(), example(mechanism))
 	}
+}
+
+// blankSecret reports the password of a login that a configuration provider gives, where it is blank. Without that a file
+// that is being renewed would take the place of a good password for a moment.
+func (m *mm2File) blankSecret(e entry, l login) bool {
+	raw, err := parseJAAS(e.value)
+	for _, option := range []string{"password", "clientSecret"} {
+		value, given := l.options[option]
+		if !given || !blank(value.Reveal()) {
+			continue
+		}
+		refs := m.borrowed[e.at()]
+		if err == nil { // otherwise the whole login comes from elsewhere
+			refs = raw.options[option].Reveal()
+		}
+		if found, _ := references(refs); len(found) > 0 {
+			m.noSecret(e, refs)
+			return true
+		}
+	}
+	return false
+}
+
+// noSecret reports that what references stand for is no secret. The problem is added as it is: report.problem would hide
+// what is wrong.
+func (m *mm2File) noSecret(e entry, refs string) {
+	m.add(Problem{File: m.file, Line: e.line, Key: e.key, What: fmt.Sprintf("what %s stands for %s", refs, isBlank), Do: writePassword})
 }
 
 // example is what to write for a mechanism.
@@ -148,8 +178,13 @@ func (m *mm2File) oauth(c *Cluster, get lookup, l login) error {
 		}
 		return l.options[option].Reveal()
 	}
+	const secretKey = "sasl.oauthbearer.client.credentials.client.secret"
+	if e, value, ok := get(secretKey); ok && value == "" && m.borrowed[e.at()] != "" {
+		m.noSecret(e, m.borrowed[e.at()])
+		return nil
+	}
 	s.User = either("sasl.oauthbearer.client.credentials.client.id", "clientId", "User")
-	s.Password = Secret(either("sasl.oauthbearer.client.credentials.client.secret", "clientSecret", "Password"))
+	s.Password = Secret(either(secretKey, "clientSecret", "Password"))
 	s.Scope = either("sasl.oauthbearer.scope", "scope", "Scope")
 	s.TokenEncoded = strings.EqualFold(m.told(c, get, "sasl.oauthbearer.header.urlencode", "TokenEncoded"), "true")
 	if path := l.options["ssl.truststore.location"].Reveal(); path != "" {

@@ -289,7 +289,7 @@ func (m *mm2File) judgeProvider(e entry, key string) {
 	known := []string{"class"}
 	switch p := m.providers[name]; {
 	case !ok:
-		m.warn(e.line, "%s has no effect: %s does not list that provider", e.key, propProviders)
+		m.warn(e, "%s does not list that provider", propProviders)
 		return
 	case p.class == providerEnv:
 		known = append(known, "param."+paramAllowlist)
@@ -302,10 +302,10 @@ func (m *mm2File) judgeProvider(e entry, key string) {
 		return
 	}
 	if near := nearest(rest, known); near != "" {
-		m.warn(e.line, "%s has no effect: unknown key, did you mean %s?", e.key, propProviders+"."+name+"."+near)
+		m.warn(e, "unknown key, did you mean %s?", propProviders+"."+name+"."+near)
 		return
 	}
-	m.warn(e.line, "%s has no effect: unknown key", e.key)
+	m.warn(e, "unknown key")
 }
 
 // secretsOf are the secrets of a cluster that are what one reference stands for and nothing but it, by field. A secret that

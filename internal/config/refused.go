@@ -12,12 +12,14 @@ func converterKeys() []string {
 }
 
 const (
-	propTransforms = "transforms"
-	byteConverter  = "org.apache.kafka.connect.converters.ByteArrayConverter"
+	propTransforms  = "transforms"
+	byteConverter   = "org.apache.kafka.connect.converters.ByteArrayConverter"
+	propForwarding  = "forwarding.admin.class" // KIP-787
+	forwardingAdmin = "org.apache.kafka.clients.admin.ForwardingAdmin"
 )
 
-// refuse reports what would change the records that are mirrored and cannot be done here; going on without it would
-// mirror other bytes than the file asks for. Where MirrorMaker 2 ignores the key too there is nothing to refuse. It says
+// refuse reports what would change the records that are mirrored, or how topics are made, and cannot be done here; going on
+// without it would mirror other bytes than the file asks for, or make topics that are to be made by somebody else. Where MirrorMaker 2 ignores the key too there is nothing to refuse. It says
 // whether the key has been dealt with.
 func (m *mm2File) refuse(e entry, key string, s scope) bool {
 	if ignoredThere(s, key) {
@@ -42,6 +44,16 @@ func (m *mm2File) refuse(e entry, key string, s scope) bool {
 		if ok {
 			m.problem(e.at(), fmt.Sprintf("converter %q is a Java class that cannot be loaded here, and it changes the bytes that are mirrored", value),
 				"remove it, or use "+byteConverter+": keys, values and headers are copied byte by byte")
+		}
+		return true
+	case key == propForwarding:
+		value, ok := m.text(e)
+		if ok && (value == "" || value == forwardingAdmin) {
+			return false
+		}
+		if ok {
+			m.problem(e.at(), fmt.Sprintf("forwarding admin %q is a Java class that cannot be loaded here, and it decides how topics and access rules are made", value),
+				"remove it, or use "+forwardingAdmin+": they are made by requests to the brokers; where another service makes topics, let it make them before the start, with as many partitions as their source topics: topics that exist and are empty are used")
 		}
 		return true
 	}
@@ -74,7 +86,7 @@ func flowOnlyKeys() []string {
 func connectorKeys() []string {
 	return []string{
 		"transforms*", "predicates*", "name", "connector.class", "config.action.reload", "errors.*", "task.index",
-		"task.assigned.*", "admin.timeout.ms", "consumer.poll.timeout.ms", "forwarding.admin.class", "add.source.alias.to.metrics",
+		"task.assigned.*", "admin.timeout.ms", "consumer.poll.timeout.ms", propForwarding, "source.cluster.alias", "target.cluster.alias", "add.source.alias.to.metrics",
 	}
 }
 
@@ -113,6 +125,10 @@ func ignoredToo(s scope, key string) string {
 	case in(workerKeys()):
 		place = "B."
 	}
-	where := map[scope]string{topScope: "at top level", clusterScope: "after A.", flowScope: "after A->B."}[s]
-	return fmt.Sprintf("; MirrorMaker 2 ignores it %s too, and reads %s%s", where, place, strings.TrimSuffix(key, "*"))
+	return fmt.Sprintf("; MirrorMaker 2 ignores it %s too, and reads %s%s", placeOf(s), place, strings.TrimSuffix(key, "*"))
+}
+
+// placeOf is a scope in words.
+func placeOf(s scope) string {
+	return map[scope]string{topScope: "at top level", clusterScope: "after A.", flowScope: "after A->B."}[s]
 }

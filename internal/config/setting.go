@@ -125,7 +125,7 @@ func (s setting) setSize(text string) *fault {
 		}
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n > math.MaxInt64/unit {
+	if err != nil || n > math.MaxInt64/unit || n < math.MinInt64/unit {
 		return &fault{fmt.Sprintf("%q is no size", text), "write bytes, or a number with KiB, MiB or GiB, such as 64MiB"}
 	}
 	if s.kind != "bytes" && n*unit < minMemory {
@@ -136,9 +136,9 @@ func (s setting) setSize(text string) *fault {
 }
 
 // setDuration sets an interval field. Nothing here runs at interval 0, and MirrorMaker 2's -1 for "never" has a switch
-// of its own.
+// of its own. Settings of clients have bounds, which their caller checks.
 func (s setting) setDuration(d time.Duration) *fault {
-	if d <= 0 {
+	if d <= 0 && s.kind != "bounded" {
 		return &fault{"an interval must be longer than 0", "to switch it off use the key that enables it"}
 	}
 	s.value.SetInt(int64(d))

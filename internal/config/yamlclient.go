@@ -41,10 +41,10 @@ func (y *yamlFile) tune(n *yaml.Node, path string, c *Cluster, r Role) {
 		case !r.uses(s.field):
 			y.problem(here, fmt.Sprintf("has no effect: %s has no use for it", r), "remove it, or write it under "+suggestRole(s.field))
 		default:
-			if b := bounds(r)[s.field]; s.value.Int() != 0 {
-				if nearest, why := b.within(s.value.Int()); why != "" {
-					y.problem(here, "is out of bounds: "+why, "write "+amount(s.field, nearest))
-				}
+			// A value that cannot be read left the field as it was. One that is 0 is out of bounds like any other: the field's
+			// zero value means the default, and whoever writes 0 means something else.
+			if f := bounds(r)[s.field].refuse(s.field, s.value.Int()); f != nil && !y.told(here) {
+				y.problem(here, f.what, f.do)
 			}
 		}
 	}

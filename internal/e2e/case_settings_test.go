@@ -127,7 +127,7 @@ func (f *flow) carried(to *testcluster.Real, topic string, n int) {
 
 // TestCase83PasswordRotates: the password of a running flow's user is changed on the brokers and in the file that its
 // configuration refers to. Brokers ask for a new login every three seconds, so a flow that kept the old password would
-// stop. Later the file is taken away: the last password stays in use. Neither password is in any log line or topic.
+// stop. Later the file is taken away: the last password stays in use, and the log says so. Neither password is in any log line or topic.
 func TestCase83PasswordRotates(t *testing.T) {
 	t.Parallel()
 	const topic, batch = "c83-in", 20
@@ -180,6 +180,9 @@ func TestCase83PasswordRotates(t *testing.T) {
 	more(3)
 	if err := stop(); err != nil {
 		t.Error(err)
+	}
+	if !log.line("newer credentials cannot be read: those of before stay in use") {
+		t.Error("nothing is said about the file that was taken away")
 	}
 	for _, pw := range passwords {
 		if log.line(pw) || log.line(strings.ReplaceAll(pw, `\`, `\\`)) {

@@ -38,7 +38,8 @@ type Client struct {
 // Open builds a client. It does not connect: the first call does. Later opts
 // win over ours, so a caller can add consumer options, or LaneVersions.
 //
-// franz-go's own log goes to log from level warn on; nil means no log.
+// franz-go's own log goes to log from level warn on, and so does what Watched
+// says; nil means no log.
 func Open(c Cluster, log *slog.Logger, opts ...kgo.Opt) (*Client, error) {
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("open cluster: %w", err)
@@ -46,6 +47,7 @@ func Open(c Cluster, log *slog.Logger, opts ...kgo.Opt) (*Client, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	c = c.Watched(log)
 	dials := &dialLog{failed: map[string]error{}}
 	set := c.Settings.Or(ClientDefaults())
 	base := []kgo.Opt{

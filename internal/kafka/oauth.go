@@ -93,8 +93,8 @@ func (o *OAuth) mechanism() sasl.Mechanism {
 	})
 }
 
-// current is a token that is good for a while. While the token endpoint is away
-// a token in use is good until it ends.
+// current is a token that is good for a while. While the token endpoint is away,
+// or the file holds none, a token in use is good until it ends.
 func (o *OAuth) current(ctx context.Context) (string, error) {
 	asked := time.Now()
 	o.mu.Lock()
@@ -116,7 +116,7 @@ func (o *OAuth) current(ctx context.Context) (string, error) {
 	}
 	o.failure = nil
 	o.token, o.expiry, o.refresh = Secret(token), expiry, now
-	if !expiry.IsZero() {
+	if !expiry.IsZero() && o.file() == "" { // a file is read at each login: whoever renews it does so when they like
 		o.refresh = now.Add(time.Duration(refreshFactor * float64(expiry.Sub(now))))
 	}
 	return token, nil
@@ -131,15 +131,26 @@ func (o *OAuth) endpoint() string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
+// file is the file that holds the token; empty where a token endpoint is asked.
+func (o *OAuth) file() string {
+	path, ok := strings.CutPrefix(o.TokenURL, "file:")
+	if !ok {
+		return ""
+	}
+	return "/" + strings.TrimLeft(path, "/")
+}
+
 func (o *OAuth) fetch(ctx context.Context) (token string, expiry time.Time, err error) {
-	if path, ok := strings.CutPrefix(o.TokenURL, "file:"); ok {
-		data, err := os.ReadFile("/" + strings.TrimLeft(path, "/"))
+	if path := o.file(); path != "" {
+		data, err := os.ReadFile(path)
 		if err != nil {
 			return "", time.Time{}, err
 		}
-		token = strings.TrimSpace(string(data))
-		// Read again at each authentication: whoever renews it does so when they like.
-		return token, time.Time{}, nil
+		if token = strings.TrimSpace(string(data)); token == "" {
+			return "", time.Time{}, fmt.Errorf("file %s is empty, or holds nothing but white space", path)
+		}
+		expiry, _ = jwtExpiry(token) // other tokens do not say how long they are good
+		return token, expiry, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()

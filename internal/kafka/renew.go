@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/sasl"
 )
@@ -13,8 +15,35 @@ func (c Cluster) current() (*tls.Config, *SASL) {
 	if c.Renew == nil {
 		return c.TLS, c.SASL
 	}
-	conf, login, _ := c.Renew() // the error stands in refusals, see Stale
+	conf, login, _ := c.Renew() // Watched and Stale say the error
 	return conf, login
+}
+
+// Watched is the cluster with a Renew that warns in log when newer credentials
+// cannot be read, once for each reason, and says when they can again. Without
+// that a password that nobody can read any more would be noticed when brokers
+// refuse the old one.
+func (c Cluster) Watched(log *slog.Logger) Cluster {
+	if c.Renew == nil || log == nil {
+		return c
+	}
+	var mu sync.Mutex
+	renew, said := c.Renew, ""
+	c.Renew = func() (*tls.Config, *SASL, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		conf, login, err := renew()
+		switch {
+		case err != nil && err.Error() != said:
+			said = err.Error()
+			log.Warn("newer credentials cannot be read: those of before stay in use", "cluster", c.Alias, "error", err)
+		case err == nil && said != "":
+			said = ""
+			log.Info("newer credentials can be read again", "cluster", c.Alias)
+		}
+		return conf, login, err
+	}
+	return c
 }
 
 // Stale completes the refusal of a login by the reason why the newest

@@ -1,9 +1,11 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -98,5 +100,41 @@ func TestRenew(t *testing.T) {
 	}
 	if _, out, err := mech.Authenticate(t.Context(), "x:1"); err != nil || !strings.HasSuffix(string(out), "\x00second") {
 		t.Errorf("with a file that cannot be read the broker is told %q, %v", out, err)
+	}
+}
+
+// TestRenewalIsSaid: that newer credentials cannot be read is a warning, once for each reason, and so is its end.
+func TestRenewalIsSaid(t *testing.T) {
+	var out bytes.Buffer
+	var broken error
+	c := Cluster{Alias: "A", Bootstrap: []string{"127.0.0.1:1"}, SASL: &SASL{Mechanism: "PLAIN", User: "u", Password: "first"}}
+	c.Renew = func() (*tls.Config, *SASL, error) {
+		return nil, &SASL{Mechanism: "PLAIN", User: "u", Password: "first"}, broken
+	}
+	cl, err := Open(c, slog.New(slog.NewTextHandler(&out, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	for i, step := range []struct{ problem, says string }{
+		{"", ""},
+		{"file pw is blank", `level=WARN msg="newer credentials cannot be read: those of before stay in use" cluster=A error="file pw is blank"`},
+		{"file pw is blank", ""},
+		{"no such file", `error="no such file"`},
+		{"", `level=INFO msg="newer credentials can be read again" cluster=A`},
+		{"", ""},
+	} {
+		broken = nil
+		if step.problem != "" {
+			broken = errors.New(step.problem)
+		}
+		out.Reset()
+		mech, _ := cl.Cluster().Mechanism()
+		if _, _, err := mech.Authenticate(t.Context(), "x:1"); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); !strings.Contains(got, step.says) || (step.says == "") != (got == "") || strings.Count(got, "\n") > 1 {
+			t.Errorf("step %d: logged %q, want %q", i, got, step.says)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package lintfile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tidemark/internal/config"
@@ -46,6 +47,7 @@ func Clients(file string, e config.Examined) ClientsReport {
 			for _, u := range e.Config.Uses(f.Name(), r) {
 				c.Settings = append(c.Settings, Setting{Name: u.Name, Value: u.Value, Key: u.Key, Line: u.Line})
 			}
+			c.Settings = append(c.Settings, racks(e, f, r)...)
 			switch r {
 			case config.SourceConsumer:
 				c.Settings = append(c.Settings, given(e, f, "isolation", "Isolation", f.Isolation), given(e, f, "start", "Start", f.Start))
@@ -64,6 +66,24 @@ func Clients(file string, e config.Examined) ClientsReport {
 func given(e config.Examined, f config.Flow, name, field, value string) Setting {
 	key, line, _ := e.Given(f.Name(), field)
 	return Setting{Name: name, Value: value, Key: key, Line: line}
+}
+
+// racks are what the file sets for a consumer to read from the nearest replica, which is not done. It is the one setting
+// without effect that has a place here: who set it looks for it among those of the client.
+func racks(e config.Examined, f config.Flow, r config.Role) (out []Setting) {
+	side, kind, _ := strings.Cut(string(r), "_")
+	if kind != "consumer" {
+		return nil
+	}
+	alias, flow := map[string]string{"source": f.Source, "target": f.Target}[side], f.Name().String()
+	for _, n := range e.Remarks {
+		place, rack := strings.CutSuffix(n.Key, ".client.rack")
+		if rack && slices.Contains([]string{alias, alias + ".consumer", flow + ".consumer", flow + "." + side + ".consumer"}, place) {
+			_, why, _ := strings.Cut(n.Text, " has no effect: ")
+			out = append(out, Setting{Name: "client_rack", Value: "not used: " + why, Key: n.Key, Line: n.Line})
+		}
+	}
+	return out
 }
 
 // does says what a client is there for.

@@ -2,6 +2,7 @@ package lintfile_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -27,6 +28,22 @@ func lines(r lintfile.Report) []string {
 		out = append(out, fmt.Sprintf("%s %d %s %s: %s; %s", f.Severity, f.Line, f.Key, f.Flow, f.Text, f.Do))
 	}
 	return out
+}
+
+// there is what is known of clusters A and B: whether a topic of offset syncs exists, and the ledger of A.
+func there(place, syncs string, exists bool, target string, ledger bool) map[string]lintfile.Brokers {
+	out := map[string]lintfile.Brokers{"A": {Count: 3, Topics: map[string]bool{}}, "B": {Count: 3, Topics: map[string]bool{}}}
+	out[place].Topics[syncs], out[target].Topics["tidemark-ledger.A.internal"] = exists, ledger
+	return out
+}
+
+// TestWanted: the topics that are asked for, cluster by cluster.
+func TestWanted(t *testing.T) {
+	cfg := config.Examine("x.yaml", []byte(two("flows: [{from: A, to: B}, {from: C, to: B, offset_syncs_location: target}, {from: B, to: C, emit_offset_syncs: false}, {from: C, to: A, enabled: false}]")), config.Outside{}).Config
+	want := map[string][]string{"A": {"mm2-offset-syncs.B.internal"}, "B": {"mm2-offset-syncs.C.internal", "tidemark-ledger.A.internal", "tidemark-ledger.C.internal"}}
+	if got := lintfile.Wanted(cfg); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
 }
 
 // TestRisks: each case has exactly one finding that holds the text, with severity, line, key and flow as given; a case
@@ -72,6 +89,15 @@ func TestRisks(t *testing.T) {
 		{"enough brokers", "x.yaml", two("flows: [{from: A, to: B}]"), enough, "none", "broker"},
 		{"the broker's default", "x.yaml", two("flows: [{from: A, to: B, replication_factor: -1}]"), nil, "none", "broker"},
 		{"no answer", "x.properties", props + "A->B.enabled = true", map[string]lintfile.Brokers{"A": {Count: 3}, "B": {Trouble: "refused"}}, "error 0 B.bootstrap.servers ", "cluster B cannot be asked: refused"},
+
+		{"another mirror's syncs", "x.yaml", two("flows: [{from: A, to: B}]"), there("A", "mm2-offset-syncs.B.internal", true, "B", false), "risk 0 emit_offset_syncs A->B", "mm2-offset-syncs.B.internal on A is there already and tidemark-ledger.A.internal on B is not, so most likely another mirror writes there, such as a MirrorMaker 2: while that runs it takes what this flow writes for its own, and its checkpoints can lie beyond the end of its copies; set emit_offset_syncs: false while both run, or stop the other one for good first (docs/from-mirrormaker.md)"},
+		{"another mirror's syncs on the target", "x.properties", props + "A->B.enabled = true\noffset-syncs.topic.location = target", there("B", "mm2-offset-syncs.A.internal", true, "B", false), "risk 0 emit.offset-syncs.enabled A->B", "set emit.offset-syncs.enabled = false"},
+		{"syncs on, as the file says", "x.properties", props + "A->B.enabled = true\nA->B.emit.offset-syncs.enabled = true", there("A", "mm2-offset-syncs.B.internal", true, "B", false), "risk 4 A->B.emit.offset-syncs.enabled A->B", "is there already"},
+		{"own syncs", "x.yaml", two("flows: [{from: A, to: B}]"), there("A", "mm2-offset-syncs.B.internal", true, "B", true), "none", "is there already"},
+		{"no syncs yet", "x.yaml", two("flows: [{from: A, to: B}]"), there("A", "mm2-offset-syncs.B.internal", false, "B", false), "none", "is there already"},
+		{"no syncs wanted", "x.yaml", two("flows: [{from: A, to: B, emit_offset_syncs: false}]"), there("A", "mm2-offset-syncs.B.internal", true, "B", false), "none", "is there already"},
+		{"topics not known", "x.yaml", two("flows: [{from: A, to: B}]"), enough, "none", "is there already"},
+		{"ledger not known", "x.yaml", two("flows: [{from: A, to: B}]"), map[string]lintfile.Brokers{"A": {Count: 3, Topics: map[string]bool{"mm2-offset-syncs.B.internal": true}}, "B": {Count: 3}}, "none", "is there already"},
 
 		{"clear password", "x.yaml", "clusters: {A: {bootstrap: 'a:1', security: {protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: secretuser, password: secretword}}, B: {bootstrap: 'b:1'}}\nflows: [{from: A, to: B}]", nil, "risk 0  ", "the password for cluster A crosses the network in the clear"},
 		{"no host names", "x.yaml", "clusters: {A: {bootstrap: 'a:1', security: {protocol: SSL, verify_hostname: false}}, B: {bootstrap: 'b:1'}}\nflows: [{from: A, to: B}]", nil, "risk 0  ", "host names of cluster A are not checked"},

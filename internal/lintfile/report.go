@@ -8,7 +8,8 @@
 //   - No password and no key is ever part of a report, nor anything that a configuration provider gives; user names stand
 //     in what clients work with (Clients) only.
 //
-// What it does not do: compare the file with what exists on the clusters, apart from the number of brokers.
+// What it does not do: compare the file with what exists on the clusters, apart from the number of brokers and the topics
+// that Wanted names.
 package lintfile
 
 import (
@@ -63,8 +64,9 @@ type Finding struct {
 
 // Brokers is what is known about one cluster.
 type Brokers struct {
-	Count   int    // brokers that answer
-	Trouble string // why Count is not known; then it is 0
+	Count   int             // brokers that answer
+	Topics  map[string]bool // whether a topic exists, of those in Wanted; without an entry that is not known
+	Trouble string          // why nothing is known; then the others are zero
 }
 
 // Look makes the report of a file. Brokers is by alias, and nil where no cluster was asked.

@@ -20,6 +20,7 @@ func (l looker) risks() []Finding {
 	for _, f := range l.Config.EnabledFlows() {
 		out = append(out, l.positions(f)...)
 		out = append(out, l.gaps(f)...)
+		out = append(out, l.syncsOfAnother(f)...)
 		if len(f.Topics) == 0 {
 			out = append(out, l.about(f, Risk, "Topics", "no topic is mirrored: the list of topics is empty", ""))
 		}

@@ -27,6 +27,7 @@ type Net struct {
 
 // New makes a Net that finds leaders in md. It opens nothing yet.
 func New(cl kafka.Cluster, md *kafka.Metadata, log *slog.Logger) *Net {
+	cl = cl.Watched(log)
 	return &Net{cluster: cl, set: cl.Settings.Or(kafka.TransportDefaults()), md: md, log: log, pool: &pool{}, open: map[*conn]struct{}{}, gone: make(chan struct{})}
 }
 

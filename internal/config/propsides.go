@@ -1,0 +1,109 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// sides are the two sides of a flow, as MirrorMaker 2's connectors name them in front of ".cluster.".
+func sides() []string { return []string{"source", "target"} }
+
+// connectionOf are the connection keys of a side that MirrorMaker 2 reads after "A->B.".
+func connectionOf(side string) []string {
+	var out []string
+	for _, key := range connectionKeys() {
+		out = append(out, side+".cluster."+key)
+	}
+	return out
+}
+
+// side judges what begins with "source.cluster." or "target.cluster.", and says whether the key does. A file of
+// MirrorMaker 2's connectors on a Connect cluster has address and security there; its dedicated mode fills them in from
+// "A." and the top level. What stands after "A->B." is the weakest of all layers then, and only address and security are
+// read; in the two other places it reads nothing.
+func (m *mm2File) side(e entry, key string, s scope) bool {
+	for _, side := range sides() {
+		name, ok := strings.CutPrefix(key, side+".cluster.")
+		switch {
+		case !ok:
+			continue
+		case name == "alias":
+			m.sideAlias(e, key, side, s)
+		default:
+			return m.sideKey(e, side, name, s)
+		}
+		return true
+	}
+	return false
+}
+
+// sideKey judges a setting of a side. It leaves what no scope has a meaning for to those who know misspelt keys.
+func (m *mm2File) sideKey(e entry, side, name string, s scope) bool {
+	connection := slices.ContainsFunc(connectionKeys(), func(k string) bool { return matches(k, name) })
+	right := map[string]string{"source": "A.", "target": "B."}[side] + name
+	switch {
+	case s != flowScope && connection:
+		m.warn(e, "write it as %s%s", right, unread(e))
+	case s == topScope:
+		return false
+	case !connection:
+		m.idleKey(e, "settings of clients are read after A. and A->B.%s.consumer. and the like; MirrorMaker 2 ignores it %s too%s", side, placeOf(s), unread(e))
+	default:
+		alias := m.flowOf(e, side+".cluster."+name).side(side)
+		from := fmt.Sprintf("address and security of the %s are read from %s.%s", side, alias, name)
+		_, own := m.clusters[alias][name]
+		_, shared := m.top[name]
+		switch {
+		case own:
+			m.idleKey(e, "%s, which wins in MirrorMaker 2 too%s", from, unread(e))
+		case shared:
+			m.idleKey(e, "%s, or the top level, which wins in MirrorMaker 2 too%s", from, unread(e))
+		default:
+			m.warn(e, "%s, which is missing: write it there%s", from, unread(e))
+		}
+	}
+	return true
+}
+
+// sideAlias judges another name for a flow's source or target. MirrorMaker 2 names topics by it, so going on with the
+// flow's own alias would mirror into other topics.
+func (m *mm2File) sideAlias(e entry, key, side string, s scope) {
+	const why = "the aliases are those of the flow's name"
+	flows := m.named()
+	if s == flowScope {
+		flows = []FlowName{m.flowOf(e, key)}
+	}
+	value, ok := m.text(e)
+	for _, f := range flows {
+		if ok && s != clusterScope && value != f.side(side) && m.enabled(f) {
+			m.problem(e.at(), fmt.Sprintf("MirrorMaker 2 calls the %s of %s %q here, and names remote and internal topics by that", side, f, value),
+				"remove it, or call the cluster so everywhere in the file")
+			return
+		}
+	}
+	m.idleKey(e, "%s%s", why, ignoredToo(s, key))
+}
+
+// flowOf is the flow of a key after "A->B.".
+func (m *mm2File) flowOf(e entry, key string) FlowName {
+	source, target, _ := strings.Cut(strings.TrimSuffix(e.key, "."+key), "->")
+	return FlowName{Source: source, Target: target}
+}
+
+// enabled says whether a flow runs.
+func (m *mm2File) enabled(f FlowName) bool {
+	e, ok := m.flows[f][propEnabled]
+	if !ok {
+		e, ok = m.top[propEnabled]
+	}
+	return ok && m.is(e, "true")
+}
+
+// side is the alias of one side.
+func (n FlowName) side(side string) string {
+	if side == "source" {
+		return n.Source
+	}
+	return n.Target
+}
