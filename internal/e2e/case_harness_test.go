@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,7 +128,7 @@ func numbered(topic string, partition int32, seq int64) *kgo.Record {
 // both.
 func (f *flow) copied(topic string, iso testcluster.Isolation) (source, target []testcluster.Rec) {
 	f.tb.Helper()
-	tcl := suite.target.Client(f.tb)
+	tcl := cmp.Or(f.to, suite.target).Client(f.tb)
 	source, err := testcluster.Read(f.tb.Context(), suite.source.Client(f.tb), topic, iso)
 	if err != nil {
 		f.tb.Fatal(err)
@@ -203,7 +204,7 @@ type contents struct {
 func (f *flow) held(topic string, iso testcluster.Isolation) contents {
 	f.tb.Helper()
 	source, target := f.copied(topic, iso)
-	ends, err := testcluster.Ends(f.tb.Context(), suite.target.Client(f.tb), f.remote(topic), testcluster.ReadUncommitted)
+	ends, err := testcluster.Ends(f.tb.Context(), cmp.Or(f.to, suite.target).Client(f.tb), f.remote(topic), testcluster.ReadUncommitted)
 	if err != nil {
 		f.tb.Fatal(err)
 	}

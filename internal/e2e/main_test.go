@@ -86,6 +86,8 @@ type flow struct {
 	tb       testing.TB
 	alias    string // of the source
 	yaml     string
+	file     string            // the name of the file that processes get; empty: flow.yaml
+	to       *testcluster.Real // the target, where it is not the shared one
 	cfg      *config.Config
 	src, dst *kadm.Client
 	log      *slog.Logger

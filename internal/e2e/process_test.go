@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -56,7 +57,7 @@ func (f *flow) process(args ...string) *worker {
 	if err != nil {
 		f.tb.Fatal(err)
 	}
-	file := filepath.Join(f.tb.TempDir(), "flow.yaml")
+	file := filepath.Join(f.tb.TempDir(), cmp.Or(f.file, "flow.yaml"))
 	if err := os.WriteFile(file, []byte(f.yaml), 0o600); err != nil {
 		f.tb.Fatal(err)
 	}

@@ -179,7 +179,7 @@ func (f *flow) heartbeats(ctx context.Context) error {
 		err = f.emit.Kgo().ProduceSync(wctx, &kgo.Record{Topic: heartbeatsTopic, Partition: 0, Key: key, Value: value, Timestamp: now}).FirstErr()
 		cancel()
 		if err != nil && !failing && ctx.Err() == nil {
-			f.log.Warn("heartbeats cannot be written, trying again", "error", f.emit.Denied(heartbeatsTopic, "WRITE", err))
+			f.log.Warn("heartbeats cannot be written, trying again", "cluster", f.cfg.Target, "error", f.emit.Denied(heartbeatsTopic, "WRITE", err))
 		}
 		failing = err != nil
 	}

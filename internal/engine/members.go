@@ -193,9 +193,11 @@ func (m *members) end(lanes []int32, tell func(*ownership)) {
 	}
 }
 
-// heartbeats renews the lease until ctx ends.
+// heartbeats renews the lease until ctx ends. That it ran out is said here, since nothing else may be said: data that is
+// not allowed to be sent waits without a word.
 func (m *members) heartbeats(ctx context.Context) error {
 	cl := m.client.Kgo()
+	away := false
 	for sleep(ctx, heartbeatEvery) {
 		member, generation := cl.GroupMetadata()
 		if member == "" || generation < 0 {
@@ -213,7 +215,15 @@ func (m *members) heartbeats(ctx context.Context) error {
 		resp, err := req.RequestWith(hctx, cl)
 		cancel()
 		if err != nil {
+			if !away && ctx.Err() == nil && !m.lease.Valid() {
+				away = true
+				m.log.Warn("the target does not answer: nothing is written to it until it does", "cluster", m.client.Cluster().Alias, "error", err)
+			}
 			continue
+		}
+		if away {
+			away = false
+			m.log.Info("the target answers again", "cluster", m.client.Cluster().Alias)
 		}
 		switch err := kerr.ErrorForCode(resp.ErrorCode); {
 		case err == nil:

@@ -237,31 +237,6 @@ func (l *Lane) fetchFailed(p *part, e fetched) {
 	}
 }
 
-// tellEvery is how often a lane says that partitions of the source cannot be read, ms.
-const tellEvery = 10_000
-
-// tellUnreadable says how many partitions of the source cannot be read, in one line for all of them, and when that is
-// over. A cluster that is away would otherwise fill the log, one line for each partition.
-func (l *Lane) tellUnreadable(t int64) {
-	if t-l.unreadableAt < tellEvery {
-		return
-	}
-	n, example := 0, (*part)(nil)
-	for _, p := range l.parts {
-		if p.step == live && p.unreadable != nil {
-			n, example = n+1, p
-		}
-	}
-	switch {
-	case n > 0:
-		l.unreadableAt = t
-		l.log.Warn("partitions of the source cannot be read for now", "partitions", n, "one", example.TP.String(), "error", example.unreadable)
-	case l.unreadableAt != 0:
-		l.unreadableAt = 0
-		l.log.Info("the source can be read again")
-	}
-}
-
 // outOfRange: retention or DeleteRecords passed us (then records are lost for the mirror, which is said and kept in
 // the map), or the log is shorter than it was. Both ends are asked for in a job; opening it again decides.
 func (l *Lane) outOfRange(p *part, e fetched) {

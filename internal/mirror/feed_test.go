@@ -69,11 +69,11 @@ func TestQueueGoesOnWithTheLedger(t *testing.T) {
 	}
 }
 
-// A source that is away is one line for all partitions of a lane, and one when it is back.
+// A source that is away is one line for all partitions of all lanes, another a minute later, and one when it is back.
 func TestSourceThatIsAwayIsOneLine(t *testing.T) {
 	r, f, l := bareLane(t)
 	log := r.listen()
-	l.log = r.log
+	f.log = r.log
 	for i := range int32(3) {
 		tp := kafka.TP{Topic: "t", Partition: i}
 		p := newPart(Partition{TP: tp, Remote: "A.t"})
@@ -90,18 +90,30 @@ func TestSourceThatIsAwayIsOneLine(t *testing.T) {
 	for _, e := range l.take() {
 		l.handle(e)
 	}
-	l.tick()
-	l.tick()
-	if n := log.count("cannot be read for now", "partitions=3", "nobody answers"); n != 1 {
-		t.Errorf("%d lines about three partitions, want one", n)
+	at := now()
+	l.tellUnreadable(at)
+	f.unread.note(f.log, 7, unread{partitions: 2, err: errors.New("nobody answers")}, at)
+	if n := log.count("cannot be read"); n != 0 {
+		t.Errorf("%d lines before all lanes can have seen it", n)
 	}
+	for _, later := range []int64{gatherFor, gatherFor + 50, 30_000} {
+		l.tellUnreadable(at + later)
+	}
+	if n := log.count("cannot be read for now", "partitions=5", "nobody answers"); n != 1 {
+		t.Errorf("%d lines about five partitions, want one", n)
+	}
+	l.tellUnreadable(at + gatherFor + tellEvery)
+	if n := log.count("cannot be read for now", "partitions=5", "nobody answers"); n != 2 {
+		t.Errorf("%d lines after a minute more, want two", n)
+	}
+	f.unread.note(f.log, 7, unread{}, at+gatherFor+tellEvery)
 	for _, p := range l.parts {
 		f.sink(answerAt(p, 0, nil))
 	}
 	for _, e := range l.take() {
 		l.handle(e)
 	}
-	l.unreadableAt -= tellEvery
+	l.tick()
 	l.tick()
 	if n := log.count("can be read again"); n != 1 {
 		t.Errorf("%d lines about its return, want one", n)

@@ -87,6 +87,7 @@ type Flow struct {
 	existing   map[kafka.TP][16]byte // every partition of the source and its topic's id; only kept with FromEnd
 	commits    map[kafka.TP][]verdicts.Commit
 	counters   Counters
+	unread     outage
 
 	startMu sync.Mutex                        // held by the lane that looks for the first start
 	begins  map[ledger.Partition]ledger.Begin // as the first start has them; nil: not known yet
@@ -236,6 +237,7 @@ func (f *Flow) register(l *Lane) {
 }
 
 func (f *Flow) unregister(l *Lane) {
+	f.unread.note(f.log, l.n, unread{}, now())
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.lanes, l.n)

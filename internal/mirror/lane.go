@@ -56,8 +56,6 @@ type Lane struct {
 	startsAt time.Time
 	judgedAt int64
 
-	unreadableAt int64 // when it was said last that partitions cannot be read, ms; 0: it is not so
-
 	fencingRows  bool // of a verdicts partition, under way
 	fencedRowsAt time.Time
 
