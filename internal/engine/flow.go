@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/config"
+	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
@@ -60,6 +61,7 @@ func (f *flow) groupName() string { return "tidemark." + f.cfg.Source + "->" + f
 // Run mirrors the given flows until ctx ends, and returns once every lane is released. The first flow that cannot go
 // on ends the process: a supervisor restarts it, and a half-running process would look healthy.
 func Run(ctx context.Context, cfg *config.Config, flows []config.Flow, opts Options) error {
+	defer failpoint.Watch()()
 	var runs []*flow
 	defer func() {
 		for _, f := range runs {

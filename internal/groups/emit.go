@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/mm2"
 )
@@ -128,4 +129,5 @@ func (e *Emitter) written(key string, r mm2.Record) {
 	if e.want[key] == r {
 		delete(e.want, key)
 	}
+	failpoint.Hit("after-checkpoint")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sync/errgroup"
 
+	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/translate"
 	"tidemark/offsetmap"
@@ -263,6 +264,7 @@ func (o *Owner) write(ctx context.Context, id string, commits map[translate.Part
 	if err != nil {
 		return nil, err
 	}
+	failpoint.Hit("after-group-write")
 	if len(refused) > 0 {
 		err = &kafka.ErrPartitions{What: fmt.Sprintf("commit positions of group %q", id), Cluster: o.target.Cluster().Alias, Partitions: refused}
 	}

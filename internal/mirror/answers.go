@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/wire"
@@ -101,6 +102,7 @@ func (l *Lane) answer(e answered) {
 	}
 	if r.Answer == lane.Acked {
 		p.targetStart = max(p.targetStart, e.result.LogStart)
+		failpoint.Hit("after-ack")
 	}
 	before := p.core.Map().TargetEnd()
 	l.act(p, p.core.Answered(e.unit, r, now()))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tidemark/internal/batch"
+	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 )
@@ -76,6 +77,7 @@ func (l *Lane) fenceOne(ctx context.Context, tp kafka.TP) (int16, error) {
 	if why := refused[tp]; why != nil {
 		return 0, why
 	}
+	failpoint.Hit("after-fence")
 	return id.Epoch, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/batch"
+	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
@@ -250,4 +251,4 @@ func (f *Flow) unregister(l *Lane) {
 }
 
 // now is wall time in ms: what record timestamps and brokers' expirations are compared with.
-func now() int64 { return time.Now().UnixMilli() }
+func now() int64 { return time.Now().Add(failpoint.Skew()).UnixMilli() }

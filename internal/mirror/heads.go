@@ -3,6 +3,7 @@ package mirror
 import (
 	"time"
 
+	"tidemark/internal/failpoint"
 	"tidemark/internal/ledger"
 	"tidemark/offsetmap"
 )
@@ -82,6 +83,7 @@ func (l *Lane) putHead(p *part, h ledger.Head, acked func()) {
 	key := ledger.Key{Kind: ledger.KindHead, Topic: p.TP.Topic, Partition: p.TP.Partition}
 	l.ledger.add([]byte(key.String()), h.Encode(), func() {
 		p.headFlight--
+		failpoint.Hit("after-ledger")
 		if acked != nil {
 			acked()
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"tidemark/internal/batch"
+	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
@@ -159,6 +160,7 @@ func (l *Lane) fenceOwn(ctx context.Context, tp kafka.TP) error {
 	if err != nil {
 		return err
 	}
+	failpoint.Hit("after-fence")
 	for to, why := range refused {
 		if to == tp || !errors.Is(why, kafka.ErrNoLeader) {
 			return fmt.Errorf("fence %s: %w", to, why)
@@ -191,6 +193,7 @@ func (l *Lane) fenceHeads(ctx context.Context, c *ledger.Contents) error {
 	if err != nil {
 		return err
 	}
+	failpoint.Hit("after-fence")
 	for to, why := range refused {
 		l.unfenced[of[to]] = why
 	}
@@ -207,7 +210,10 @@ func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
 	}
 	l.writeBegins(c, how)
 	claim := ledger.Claim{ProducerID: l.id.ProducerID, Epoch: l.id.Epoch, TransactionalID: l.flow.TransactionalID(l.n), Owner: l.flow.Owner, At: time.Now()}
-	l.ledger.add([]byte(ledger.Key{Kind: ledger.KindClaim}.String()), claim.Encode(), func() { l.claimed = true })
+	l.ledger.add([]byte(ledger.Key{Kind: ledger.KindClaim}.String()), claim.Encode(), func() {
+		l.claimed = true
+		failpoint.Hit("after-claim")
+	})
 	if c.Meta == nil {
 		meta := ledger.Meta{Lanes: l.flow.Lanes, Hash: ledger.HashName, SourceCluster: l.flow.SourceCluster, TargetCluster: l.flow.TargetCluster}
 		l.ledger.add([]byte(ledger.Key{Kind: ledger.KindMeta}.String()), meta.Encode(), nil)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/failpoint"
 )
 
 const (
@@ -190,6 +192,7 @@ func (b *produceBroker) produce() error {
 		b.giveBack(f)
 		return err
 	}
+	failpoint.Hit("after-produce")
 	return nil
 }
 
