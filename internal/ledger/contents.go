@@ -63,6 +63,7 @@ func (c *Contents) Apply(offset int64, key, value []byte) error {
 		return nil //nolint:nilerr // damage is remembered, not returned
 	}
 	p := Partition{k.Topic, k.Partition}
+	c.Other = slices.DeleteFunc(c.Other, func(d Damage) bool { return d.Key == k.String() }) // replaced
 	if value == nil {
 		c.delete(k, p)
 		return nil

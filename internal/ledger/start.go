@@ -53,6 +53,18 @@ func (c *Contents) Started() (begins map[Partition]Begin, ok bool) {
 	return begins, true
 }
 
+// StartDamage are the records of the flow's first start that cannot be used. Where they stand nothing may be guessed: lanes
+// that began by them go on, and another start, of today, would pass over what came since.
+func (c *Contents) StartDamage() []Damage {
+	var out []Damage
+	for _, d := range c.Other {
+		if k, err := ParseKey([]byte(d.Key)); err == nil && (k.Kind == KindStart || k.Kind == KindStartTopic) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
 // SetStart makes topics the flow's first start, by the owner that s names.
 func (c *Contents) SetStart(s Start, topics map[string]StartTopic) {
 	for name, t := range topics {

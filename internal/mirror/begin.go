@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -27,16 +28,17 @@ func (l *Lane) begin(ctx context.Context, c *ledger.Contents, how lane.Handover)
 	if !l.flow.FromEnd {
 		return nil
 	}
-	if l.n == 0 {
-		if _, ok := c.Started(); !ok {
-			l.firstStart(ctx, c)
+	begins, ok := c.Started()
+	if l.n == 0 && !ok && len(c.StartDamage()) == 0 {
+		if err := l.firstStart(ctx, c); err != nil {
+			return err
 		}
+		begins, _ = c.Started()
 	}
 	if how != lane.First {
 		return nil
 	}
-	begins, ok := c.Started()
-	if !ok {
+	if begins == nil {
 		var err error
 		if begins, err = l.flow.started(ctx); err != nil {
 			return err
@@ -55,7 +57,7 @@ func (l *Lane) begin(ctx context.Context, c *ledger.Contents, how lane.Handover)
 
 // firstStart looks at every partition that the source has now, those that the flow does not select too, so that they begin
 // at their end when it selects them later.
-func (l *Lane) firstStart(ctx context.Context, c *ledger.Contents) {
+func (l *Lane) firstStart(ctx context.Context, c *ledger.Contents) error {
 	l.flow.mu.Lock()
 	existing, selected := l.flow.existing, l.flow.partitions
 	l.flow.mu.Unlock()
@@ -65,9 +67,10 @@ func (l *Lane) firstStart(ctx context.Context, c *ledger.Contents) {
 			asked = append(asked, tp)
 		}
 	}
-	// What cannot be asked now has its end taken when it is first looked at.
-	start, _ := offsets(ctx, l.flow.source, asked, -2, false)
-	end, _ := offsets(ctx, l.flow.source, asked, -1, l.flow.Committed)
+	start, end, err := l.firstEnds(ctx, asked)
+	if err != nil {
+		return err
+	}
 	topics := map[string]ledger.StartTopic{}
 	for tp, id := range existing {
 		from, knowsStart := start[tp]
@@ -88,7 +91,48 @@ func (l *Lane) firstStart(ctx context.Context, c *ledger.Contents) {
 	}
 	c.SetStart(ledger.Start{ProducerID: l.id.ProducerID, Epoch: l.id.Epoch, At: time.Now()}, topics)
 	l.firstStarts = true
+	l.flow.log.Info("the flow starts for the first time: what the source has now is mirrored from its end on, what is created later whole",
+		"partitions", len(asked))
+	return nil
 }
+
+// firstEnds asks for both ends of partitions until each has told them: what comes to one before that would be passed over,
+// and a leader that was just elected refuses for a moment. What cannot be asked for long (no leader, access denied) has
+// its end taken when it is first looked at.
+func (l *Lane) firstEnds(ctx context.Context, tps []kafka.TP) (start, end map[kafka.TP]int64, err error) {
+	start, end = map[kafka.TP]int64{}, map[kafka.TP]int64{}
+	for tries := 1; len(tps) > 0; tries++ {
+		from, failedFrom := offsets(ctx, l.flow.source, tps, -2, false)
+		to, failedTo := offsets(ctx, l.flow.source, tps, -1, l.flow.Committed)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		var left []kafka.TP
+		for _, tp := range tps {
+			if failedFrom[tp] != nil || failedTo[tp] != nil {
+				left = append(left, tp)
+				continue
+			}
+			start[tp], end[tp] = from[tp], to[tp]
+		}
+		tps = left
+		if len(tps) > 0 && tries == firstTries {
+			l.log.Warn("the ends of partitions of the source cannot be asked: they are mirrored from where their ends are when that is possible",
+				"partitions", len(tps), "one", tps[0].String(), "error", cmp.Or(failedFrom[tps[0]], failedTo[tps[0]]))
+			break
+		}
+		if len(tps) > 0 {
+			if err := wait(ctx, startEvery); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return start, end, nil
+}
+
+// firstTries is how often the source is asked for the ends of its partitions: for ten seconds, which a new leader needs at
+// most, or longer where it does not answer.
+const firstTries = 100
 
 // started waits until lane 0 has written the flow's first start, by this worker or another, and gives its begins. One lane
 // looks for all of this process; none waits for another's look, because a lane must be able to end at any time.
@@ -99,7 +143,7 @@ func (f *Flow) started(ctx context.Context) (map[ledger.Partition]ledger.Begin, 
 			return begins, err
 		}
 		if tries == startWarnAfter {
-			f.log.Warn("lanes wait for lane 0: its owner writes down where a flow that begins at the end begins")
+			f.log.Warn("lanes wait for lane 0: its owner writes down where a flow that begins at the end begins, which it does not while it runs with another file or an older build")
 		}
 		if err := wait(ctx, startEvery); err != nil {
 			return nil, err
@@ -118,6 +162,9 @@ func (f *Flow) lookForStart(ctx context.Context) (map[ledger.Partition]ledger.Be
 	c, err := f.readLedger(ctx, kafka.TP{Topic: f.Ledger, Partition: 0})
 	if err != nil {
 		return nil, fmt.Errorf("where the flow began: %w", err)
+	}
+	if d := c.StartDamage(); len(d) > 0 {
+		return nil, fmt.Errorf("where the flow began is not known: ledger record %s at offset %d of %s-0 is damaged (%w); docs/stopped.md says what to do", d[0].Key, d[0].Offset, f.Ledger, d[0].Err)
 	}
 	f.begins, _ = c.Started()
 	return f.begins, nil

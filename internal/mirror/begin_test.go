@@ -1,10 +1,8 @@
 package mirror
 
 import (
-	"context"
 	"fmt"
 	"maps"
-	"sync"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -244,97 +242,5 @@ func TestBeginsAt(t *testing.T) {
 		if got := beginsAt(h, e); got != want {
 			t.Errorf("%+v: %d, want %d", e, got, want)
 		}
-	}
-}
-
-// lane runs one lane of a flow alone, as a worker that holds no other; the returned function kills it.
-func (r *rig) lane(n int32, ps map[kafka.TP]Partition) (run *running, kill func()) {
-	r.t.Helper()
-	f := NewFlow(r.settings, Clients{Source: r.src, Target: r.dst, SourceMeta: kafka.NewMetadata(r.src), TargetMeta: kafka.NewMetadata(r.dst)}, always{}, nil, r.log)
-	f.SetPartitions(ps)
-	f.SetExisting(r.existing)
-	ctx, cancel := context.WithCancel(r.t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = f.Run(ctx) })
-	wg.Go(func() { _ = f.RunLane(ctx, ctx, n) })
-	kill = sync.OnceFunc(func() {
-		cancel()
-		wg.Wait()
-		f.Close()
-	})
-	r.t.Cleanup(kill)
-	return &running{flow: f}, kill
-}
-
-// A flow that is killed when only some of its lanes were owned has begun: what the others mirror begins there too.
-func TestBeginIsOneForAllLanes(t *testing.T) {
-	r := newRig(t, 2)
-	r.both("orders", 4)
-	r.produce("orders", 0, 400)
-	old := r.read(r.src, "orders")
-	r.fromEnd("orders")
-	run, kill := r.lane(0, r.partitions("orders"))
-	run.claimed(r, 0)
-	kill()
-	r.produce("orders", 400, 60)
-	r.both("later", 8)
-	r.produce("later", 0, 80)
-	r.fromEnd("orders", "later") // as the second start sees it
-	r.start(r.partitions("orders", "later"))
-	newer := map[int32]int{}
-	for p, all := range r.read(r.src, "orders") {
-		newer[p] = len(all) - len(old[p])
-	}
-	r.holds("orders", newer)
-	r.same("later")
-}
-
-// A lane that is owned before lane 0 waits for it, and lets go when it is told to.
-func TestBeginWaitsForTheFirstLane(t *testing.T) {
-	r := newRig(t, 2)
-	r.both("orders", 4)
-	r.produce("orders", 0, 400)
-	r.fromEnd("orders")
-	_, kill := r.lane(1, r.partitions("orders"))
-	r.produce("orders", 400, 40) // before the flow's first start
-	run, _ := r.lane(0, r.partitions("orders"))
-	run.claimed(r, 0)
-	run.claimed(r, 1)
-	kill()
-	c, err := run.flow.readLedger(t.Context(), kafka.TP{Topic: r.settings.Ledger, Partition: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole := r.read(r.src, "orders")
-	for p, b := range c.Begins {
-		if b.Offset != int64(len(whole[p.Partition])) {
-			t.Errorf("%v begins at %d, its end was at %d", p, b.Offset, len(whole[p.Partition]))
-		}
-	}
-	if len(c.Begins) == 0 {
-		t.Error("lane 1 has no begins")
-	}
-}
-
-// A first start that was not written whole counts for nothing, and neither does a damaged one.
-func TestBeginOfAnUnfinishedStart(t *testing.T) {
-	r := newRig(t, 1)
-	r.both("orders", 1)
-	r.produce("orders", 0, 100)
-	r.fromEnd("orders")
-	half := ledger.StartTopic{ProducerID: 5, Epoch: 7, TopicID: r.existing[kafka.TP{Topic: "orders"}], Offsets: []int64{50}}
-	r.overwrite(testcluster.Rec{Key: []byte("start/orders")}, half.Encode())
-	r.overwrite(testcluster.Rec{Key: []byte("start/payments")}, half.Encode())
-	r.overwrite(testcluster.Rec{Key: []byte("start")}, flipped(ledger.Start{ProducerID: 5, Epoch: 7, Topics: 2}.Encode(), 3))
-	run := r.start(r.partitions("orders"))
-	run.claimed(r, 0)
-	r.produce("orders", 100, 7)
-	r.holds("orders", map[int32]int{0: 7})
-	c, err := run.flow.readLedger(t.Context(), kafka.TP{Topic: r.settings.Ledger})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if begins, ok := c.Started(); !ok || len(begins) != 1 {
-		t.Errorf("the ledger's start: %v %v", begins, ok)
 	}
 }

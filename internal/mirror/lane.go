@@ -41,6 +41,7 @@ type Lane struct {
 	}
 	wake chan struct{}
 
+	txid     string        // the transactional id that the lane writes under
 	id       lane.Identity // as InitProducerID gave it: what data and journals are stamped with
 	coord    coordinator
 	ledger   *journal
@@ -48,13 +49,15 @@ type Lane struct {
 	parts    map[kafka.TP]*part
 	ids      uint64
 	gone     string // why the lane is not ours any more
-	jobs     *errgroup.Group
-	jobsCtx  context.Context //nolint:containedctx // the lane's own lifetime, made and ended inside Run
-	rows     map[verdicts.Key]published
-	keepAt   time.Time
-	keeping  bool // a keepalive is under way
-	startsAt time.Time
-	judgedAt int64
+
+	hangsSince time.Time // since when work that needs the identity has failed because it hangs; zero: it does not
+	jobs       *errgroup.Group
+	jobsCtx    context.Context //nolint:containedctx // the lane's own lifetime, made and ended inside Run
+	rows       map[verdicts.Key]published
+	keepAt     time.Time
+	keeping    bool // a keepalive is under way
+	startsAt   time.Time
+	judgedAt   int64
 
 	fencingRows  bool // of a verdicts partition, under way
 	fencedRowsAt time.Time
@@ -265,12 +268,8 @@ func (l *Lane) inform(p *part, info Partition) {
 			l.halt(p, why, false) // before the topic ids, which differ too
 			return
 		}
-		if id := m.Origin().SourceTopicID; id != info.SourceTopicID && info.SourceTopicID != [16]byte{} {
-			l.halt(p, recreatedSource, false)
-			return
-		}
-		if id := m.Origin().TargetTopicID; id != info.TargetTopicID && info.TargetTopicID != [16]byte{} {
-			l.halt(p, recreatedRemote, false)
+		if why := p.recreated(m); why != "" {
+			l.halt(p, why, false)
 			return
 		}
 	}

@@ -289,6 +289,14 @@ func (l *Lane) opened(o opened) {
 	if o.lost > 0 {
 		l.log.Warn("source records were removed before they were mirrored", "partition", p.TP.String(), "lost_at_most", o.lost, "source_log_start", o.sourceStart)
 	}
+	if p.core == nil && p.recreated(o.m) != "" {
+		// A topic was made anew while the job looked, and either the job or the flow's look at the topics saw the former one.
+		if p.head == nil {
+			p.loaded = nil
+		}
+		p.step, p.reason, p.retryAt = halted, "its topics changed while it was looked at", now()+lookAgain
+		return
+	}
 	delete(l.unfenced, p.TP)
 	if p.core == nil {
 		p.core = lane.NewPart(l.limits, o.m, o.epoch)
@@ -303,6 +311,9 @@ func (l *Lane) opened(o opened) {
 	}
 	l.goLive(p)
 }
+
+// lookAgain is when a partition is looked at again whose topics changed meanwhile, ms.
+const lookAgain = 500
 
 // goesOnAfter is how long a stopped partition must stay live without news before that counts as going on: a try at a
 // batch that is still damaged fails within a fetch or two, and each try would be two lines in the log.

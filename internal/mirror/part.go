@@ -139,3 +139,15 @@ func (p *part) m() *offsetmap.Map {
 	}
 	return p.loaded
 }
+
+// recreated says which of the topics is another one now than the one that a map is of, as far as is known.
+func (p *part) recreated(m *offsetmap.Map) string {
+	var unknown [16]byte
+	switch was := m.Origin(); {
+	case p.SourceTopicID != unknown && was.SourceTopicID != p.SourceTopicID:
+		return recreatedSource
+	case p.TargetTopicID != unknown && was.TargetTopicID != p.TargetTopicID:
+		return recreatedRemote
+	}
+	return ""
+}

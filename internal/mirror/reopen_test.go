@@ -1,10 +1,78 @@
 package mirror
 
 import (
+	"encoding/hex"
+	"sync"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
+	"tidemark/internal/testcluster"
+	"tidemark/internal/verdicts"
 )
+
+// While a partition is being looked at, others delete its remote topic and make it anew, and the flow learns of the new one
+// before the look's answer. Nothing goes to the topic of others, and no row gives a position of the old map as one in it.
+func TestRemoteTopicMadeAnewDuringALook(t *testing.T) {
+	r := newRig(t, 1)
+	r.both("orders", 1)
+	r.produce("orders", 0, 100)
+	run := r.start(r.partitions("orders"))
+	r.same("orders")
+	run.halt(t)
+	tp := kafka.TP{Topic: "orders"}
+
+	asked, answer := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	r.source.ControlKey(int16(kmsg.OffsetForLeaderEpoch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		r.source.KeepControl()
+		once.Do(func() { close(asked) })
+		r.source.SleepControl(func() { <-answer })
+		return nil, nil, false
+	})
+	run = r.start(r.partitions("orders"))
+	run.commit("g", tp, 60)
+	<-asked
+	if err := r.target.DeleteTopic("A.orders"); err != nil {
+		t.Fatal(err)
+	}
+	r.dst.Kgo().PurgeTopicsFromClient("A.orders")
+	r.create(r.dst, "A.orders", 1, nil)
+	others := make([]*kgo.Record, 80)
+	for i := range others {
+		others[i] = &kgo.Record{Topic: "A.orders", Value: []byte("of others")}
+	}
+	r.write(r.dst, others...)
+	anew := r.partitions("orders")
+	run.flow.SetPartitions(anew)
+	close(answer)
+	r.produce("orders", 100, 5)
+	r.stopped(run, tp, "remote topic was deleted and created again")
+
+	if end := r.end(r.dst, kafka.TP{Topic: "A.orders"}); end != 80 {
+		t.Errorf("the topic of others ends at %d, want 80", end)
+	}
+	id := anew[tp].TargetTopicID
+	recs, err := testcluster.Read(t.Context(), r.dst.Kgo(), r.settings.Verdicts, testcluster.ReadUncommitted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rec := range recs {
+		if rec.Value == nil {
+			continue
+		}
+		row, err := verdicts.ParseRow(rec.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row.Verdict.HasPosition() && row.TargetTopic == hex.EncodeToString(id[:]) {
+			t.Errorf("a position of the former topic as one of the new: %+v", row)
+		}
+	}
+}
 
 // A partition that was stopped with a batch under way, and whose ends must be looked at again (its topic was out of sight
 // for a moment, or a fetch was refused), is fenced and opened at the same time. Whichever ends first, it goes on.

@@ -92,8 +92,12 @@ func (l *Lane) judge(p *part, c verdicts.Commit) {
 		}
 	}
 	l.rows[key] = published{committed: c.Offset, metadata: c.Metadata, verdict: v, at: t}
+	source, target := p.SourceTopicID, p.TargetTopicID
+	if m := p.m(); m != nil {
+		source, target = m.Origin().SourceTopicID, m.Origin().TargetTopicID // a position is one in the topics of its map
+	}
 	l.publish(key, &verdicts.Row{
-		RemoteTopic: p.Remote, SourceTopic: hex.EncodeToString(p.SourceTopicID[:]), TargetTopic: hex.EncodeToString(p.TargetTopicID[:]),
+		RemoteTopic: p.Remote, SourceTopic: hex.EncodeToString(source[:]), TargetTopic: hex.EncodeToString(target[:]),
 		Committed: c.Offset, CommitAt: -1, Metadata: c.Metadata, ClaimEpoch: l.id.Epoch, SourceEnd: p.sourceEnd,
 		Verdict: v, At: time.UnixMilli(t),
 	})
