@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -221,6 +222,7 @@ func TestLedgerLost(t *testing.T) {
 // crash: a former owner that lives on is refused at every partition that it wrote.
 func TestDamagedClaim(t *testing.T) {
 	r := newRig(t, 1)
+	r.settings.SessionTimeout = 100 * time.Millisecond // whose lease is waited out: who has the lane is not known
 	log := r.listen()
 	r.both("orders", 1)
 	r.produce("orders", 0, 100)

@@ -61,7 +61,7 @@ func (l *Lane) fenceOne(ctx context.Context, tp kafka.TP) (int16, error) {
 	if err := l.flow.target.Fenceable(ctx, tp); err != nil {
 		return 0, err
 	}
-	txid := l.flow.TransactionalID(l.n)
+	txid := l.txid
 	id, err := l.flow.target.BumpProducer(ctx, txid, txnTimeout, l.coord.get())
 	if err != nil {
 		return 0, err
@@ -95,6 +95,7 @@ func (l *Lane) partFenced(e partFenced) {
 	if p.core != e.core {
 		return
 	}
+	l.hung(e.err)
 	if e.err != nil {
 		if isFenced(e.err) && l.gone == "" {
 			l.gone = e.err.Error()
@@ -184,7 +185,7 @@ func (l *Lane) keepalive() {
 		l.coord.turn.Lock()
 		defer l.coord.turn.Unlock()
 		id := l.coord.get()
-		err := l.flow.target.Keepalive(l.jobsCtx, l.flow.TransactionalID(l.n), id, tp)
+		err := l.flow.target.Keepalive(l.jobsCtx, l.txid, id, tp)
 		l.post(kept{epoch: id.Epoch, err: err})
 		return nil
 	})
@@ -194,6 +195,7 @@ func (l *Lane) keepalive() {
 // goes on in that epoch from sequence 0.
 func (l *Lane) kept(e kept) {
 	l.keeping = false
+	l.hung(e.err)
 	// After a failure whose marker may have been written all the same, the ledger's own epoch could be refused: it stays
 	// held until a keepalive succeeds.
 	l.ledger.held = e.err != nil && e.epoch != l.ledger.epoch

@@ -72,7 +72,7 @@ func (l *Lane) drained(deadline time.Time) (finished bool, err error) {
 	if !l.releasing {
 		l.releasing = true
 		id := l.coord.get()
-		claim := ledger.Claim{ProducerID: id.ProducerID, Epoch: id.Epoch, TransactionalID: l.flow.TransactionalID(l.n), Owner: l.flow.Owner, Released: true, At: time.Now()}
+		claim := ledger.Claim{ProducerID: id.ProducerID, Epoch: id.Epoch, TransactionalID: l.txid, Owner: l.flow.Owner, Released: true, At: time.Now()}
 		l.ledger.add([]byte(ledger.Key{Kind: ledger.KindClaim}.String()), claim.Encode(), func() { l.released = true })
 		return false, nil
 	}

@@ -206,12 +206,15 @@ func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.Alig
 		if n := len(epochs); n == 0 || epochs[n-1].Epoch != v.LeaderEpoch() {
 			epochs = append(epochs, offsetmap.EpochStart{Epoch: v.LeaderEpoch(), Start: offsetmap.SourceOffset(max(v.BaseOffset(), from))})
 		}
-		if v.Control() || aborted || v.Count() == 0 {
+		if v.Control() || aborted {
 			// Only where records can have vanished does it matter which offsets never held one.
 			for o := max(v.BaseOffset(), from); !in.SourceStill && o < v.NextOffset(); o++ {
 				out = append(out, lane.SourceRecord{Offset: o, Blank: true})
 			}
 			return nil
+		}
+		if v.Count() == 0 {
+			return nil // compaction took its records, which were mirrored or not; a producer's last batch keeps its header
 		}
 		return enough(f.builder.Each(v, take))
 	}, func(set []byte) (int64, error) {

@@ -16,15 +16,6 @@ import (
 	"tidemark/internal/ledger"
 )
 
-// txnTimeout is the transaction time-out of a lane's identity. Its transactions are empty and end at once; the
-// time-out only matters when we die between AddPartitionsToTxn and EndTxn.
-const txnTimeout = 10 * time.Second
-
-// TransactionalID names a lane's identity on the target.
-func (s Settings) TransactionalID(n int32) string {
-	return fmt.Sprintf("tidemark.%s->%s.lane.%d", s.Source, s.Target, n)
-}
-
 // takeOver does the steps of a take-over up to the point where partitions can be opened one by one: identity, fence of
 // the lane's own topics, the ledger's contents, fence of the partitions that were written, claim.
 //
@@ -41,7 +32,9 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 	if err := f.layout(contents); err != nil {
 		return nil, 0, err
 	}
-	got, err := f.target.InitProducer(ctx, f.TransactionalID(l.n), txnTimeout)
+	base := f.TransactionalID(l.n)
+	was := identityOf(contents.Claim, base)
+	got, err := l.identify(ctx, was)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -52,17 +45,27 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 		former = &lane.Former{Identity: lane.Identity{ProducerID: c.ProducerID, Epoch: c.Epoch}, Released: c.Released}
 	}
 	how := lane.Judge(former, l.id)
-	if contents.ClaimLost() {
-		how = lane.Crashed
+	var unfenced string // who may hold an identity that no fence of ours reaches, for people
+	switch {
+	case contents.ClaimLost():
+		how, unfenced = lane.Crashed, "not known: the claim is damaged or gone" // and so is which identity it was
+	case l.txid != was:
+		// Also where the last claim says "released": somebody was on the way to the next one when the identity began to hang.
+		unfenced = "whoever has " + was
+		if how != lane.First {
+			how = lane.Expired
+		}
+	case how == lane.Expired:
+		unfenced = contents.Claim.Owner
 	}
 	level := slog.LevelInfo
 	if how == lane.First || how == lane.Clean {
 		level = slog.LevelDebug // the normal case of every lane at every start
 	}
 	l.log.Log(ctx, level, "taking over", "how", how.String(), "producer_id", got.ProducerID, "epoch", got.Epoch)
-	if how == lane.Expired {
-		l.log.Warn("the former owner's identity expired on the target, so it cannot be fenced; waiting until its lease has run out",
-			"former", contents.Claim.Owner, "wait", f.SessionTimeout)
+	if unfenced != "" {
+		l.log.Warn("the former owner wrote under another identity than the one that we have, so it cannot be fenced; waiting until its lease has run out",
+			"former", unfenced, "wait", f.SessionTimeout)
 		if err := wait(ctx, f.SessionTimeout); err != nil {
 			return nil, 0, err
 		}
@@ -80,6 +83,9 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 		}
 		if how == lane.First && (contents.Claim != nil || contents.ClaimLost()) {
 			how = lane.Crashed // somebody claimed it between our first look and the fence
+		}
+		if id := identityOf(contents.Claim, base); id != was {
+			return nil, 0, fmt.Errorf("the lane went on under transactional id %s meanwhile", id)
 		}
 	}
 	if how == lane.Crashed || how == lane.Expired {
@@ -156,7 +162,7 @@ func (l *Lane) fenceOwn(ctx context.Context, tp kafka.TP) error {
 	for i := range l.flow.Lanes {
 		own = append(own, kafka.TP{Topic: l.flow.Verdicts, Partition: i})
 	}
-	_, refused, err := l.flow.target.Fence(ctx, l.flow.TransactionalID(l.n), l.coord.get(), own)
+	_, refused, err := l.flow.target.Fence(ctx, l.txid, l.coord.get(), own)
 	if err != nil {
 		return err
 	}
@@ -189,7 +195,7 @@ func (l *Lane) fenceHeads(ctx context.Context, c *ledger.Contents) error {
 	if len(tps) == 0 {
 		return nil
 	}
-	_, refused, err := l.flow.target.Fence(ctx, l.flow.TransactionalID(l.n), l.coord.get(), tps)
+	_, refused, err := l.flow.target.Fence(ctx, l.txid, l.coord.get(), tps)
 	if err != nil {
 		return err
 	}
@@ -209,7 +215,7 @@ func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
 		l.log.Warn("damaged ledger record", "key", d.Key, "offset", d.Offset, "error", d.Err)
 	}
 	l.writeBegins(c, how)
-	claim := ledger.Claim{ProducerID: l.id.ProducerID, Epoch: l.id.Epoch, TransactionalID: l.flow.TransactionalID(l.n), Owner: l.flow.Owner, At: time.Now()}
+	claim := ledger.Claim{ProducerID: l.id.ProducerID, Epoch: l.id.Epoch, TransactionalID: l.txid, Owner: l.flow.Owner, At: time.Now()}
 	l.ledger.add([]byte(ledger.Key{Kind: ledger.KindClaim}.String()), claim.Encode(), func() {
 		l.claimed = true
 		failpoint.Hit("after-claim")

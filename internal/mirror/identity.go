@@ -1,0 +1,90 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"tidemark/internal/kafka"
+	"tidemark/internal/ledger"
+)
+
+// txnTimeout is the transaction time-out of a lane's identity. Its transactions are empty and end at once; the
+// time-out only matters when we die between AddPartitionsToTxn and EndTxn.
+const txnTimeout = 10 * time.Second
+
+// wedgedFor is how long a lane that has work to do for its identity goes on with one that hangs. Its partitions go on
+// meanwhile, except those that need a fence; a leader that is missing while a marker is due looks the same, and comes back.
+const wedgedFor = 5 * time.Minute
+
+// TransactionalID names a lane's identity on the target. A lane whose identity hung goes on under the same name with a
+// number behind it (nextIdentity); the claim says which.
+func (s Settings) TransactionalID(n int32) string {
+	return fmt.Sprintf("tidemark.%s->%s.lane.%d", s.Source, s.Target, n)
+}
+
+// identityOf is the transactional id that a claim's owner writes under: base, or base with a number.
+func identityOf(c *ledger.Claim, base string) string {
+	if c != nil && numberOf(c.TransactionalID, base) > 0 {
+		return c.TransactionalID
+	}
+	return base
+}
+
+// nextIdentity is the one to go on under when id hangs.
+func nextIdentity(id, base string) string { return fmt.Sprintf("%s.%d", base, numberOf(id, base)+1) }
+
+// numberOf is the number behind base, 0 where there is none.
+func numberOf(id, base string) int {
+	number, ok := strings.CutPrefix(id, base+".")
+	if n, err := strconv.Atoi(number); ok && err == nil && n > 0 {
+		return n
+	}
+	return 0
+}
+
+// hangs says that a transaction of an identity does not end: a marker of it cannot be written. That is so while a partition
+// in it has no leader, and for good where a partition has seen a higher epoch than the coordinator knows; the coordinator
+// answers CONCURRENT_TRANSACTIONS all the time, and no fence of that identity reaches anything. A coordinator that is away
+// or moves is waited for in the same way, but is no reason to give the identity up.
+func hangs(err error) bool {
+	if _, pending := errors.AsType[*kafka.ErrTxnPending](err); !pending || errors.Is(err, context.Canceled) {
+		return false
+	}
+	_, coded := errors.AsType[*kerr.Error](err)
+	return !coded || errors.Is(err, kerr.ConcurrentTransactions)
+}
+
+// identify takes the lane's identity, that of the last claim, or the next one where that hangs. Waiting for it was
+// rejected: it can take until an operator finds out which partition it is, and all of the lane stands still. The former
+// owner is not fenced then, so its lease is waited out, as with one whose identity expired.
+func (l *Lane) identify(ctx context.Context, last string) (kafka.Identity, error) {
+	l.txid = last
+	got, err := l.flow.target.InitProducer(ctx, l.txid, txnTimeout)
+	if err == nil || !hangs(err) || ctx.Err() != nil {
+		return got, err
+	}
+	next := nextIdentity(last, l.flow.TransactionalID(l.n))
+	l.log.Warn("the lane's identity on the target hangs in a transaction whose marker cannot be written; going on under another one (docs/stopped.md)",
+		"transactional_id", last, "next", next, "error", err)
+	l.txid = next
+	return l.flow.target.InitProducer(ctx, l.txid, txnTimeout)
+}
+
+// hung gives the lane up, to be taken over under another identity, when work that needs its identity has failed for long.
+func (l *Lane) hung(err error) {
+	switch {
+	case err == nil:
+		l.hangsSince = time.Time{}
+	case !hangs(err):
+	case l.hangsSince.IsZero():
+		l.hangsSince = time.Now()
+	case time.Since(l.hangsSince) > wedgedFor && l.gone == "":
+		l.gone = fmt.Sprintf("its identity %s hangs: %v", l.txid, err)
+	}
+}
