@@ -53,9 +53,11 @@ func (l *Lane) writeHead(p *part, acked func()) {
 }
 
 // tellOthers says that somebody else writes to a remote partition. It is mirrored all the same: what others write is read,
-// not skipped, and may be meant. Where it is another mirror of the same topic, consumers read those records twice.
+// not skipped, and may be meant. Where it is another mirror of the same topic, consumers read those records twice. It goes
+// on for as long as the other one does, so it is said once a minute.
 func (l *Lane) tellOthers(p *part) {
-	if n := p.core.Map().Others(); n > p.others {
+	if n := p.core.Map().Others(); n > p.others && now()-p.othersAt >= tellEvery {
+		p.othersAt = now()
 		l.log.Warn("another producer writes to the remote topic: if that is a mirror too, such as a MirrorMaker 2 under the same alias, its records stand there twice",
 			"partition", p.TP.String(), "remote", p.remoteTP().String(), "offsets", n-p.others)
 		p.others = n

@@ -47,6 +47,7 @@ type part struct {
 	damaged   string         // why the ledger record cannot be used
 	uncertain int64          // of the core, as logged
 	others    int64          // offsets that others wrote to the remote partition, as known to the map when it was logged last
+	othersAt  int64          // when that was, ms
 	absent    bool           // the last look at the topics did not show it
 	reopen    bool           // both ends must be looked at again before it goes on
 
