@@ -3,11 +3,11 @@
 FUZZTIME ?= 20s
 
 # Packages whose tests start real Kafka brokers: race-checked code, but brokers on the same two cores would only time out.
-REAL := /internal/testcluster$$|/internal/e2e$$
+REAL := /internal/testcluster$$|/internal/e2e$$|/internal/chaos$$
 # Packages without any goroutine (internal/lint holds them to it), whose histories would take half of the time.
 PURE := /offsetmap$$|/internal/lane$$
 
-.PHONY: help build demo test race lint fmt fuzz bench
+.PHONY: help build demo test race lint fmt fuzz bench chaos
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,3 +46,12 @@ fuzz: ## every fuzz target for FUZZTIME each (default 20s)
 
 bench: ## all benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
+
+# One failure ends nothing: every world is run, and each says how to run it again.
+CHAOSFOR ?= 2m
+CHAOSSEED ?= 1
+chaos: ## attack the mirror: kills at named points, and schedules of faults of CHAOSFOR each (default 2m) from seed CHAOSSEED on
+	@failed=0; run() { echo "$$*"; go test -count=1 -timeout 60m ./internal/chaos -v -chaos.seed=$(CHAOSSEED) "$$@" || failed=1; }; \
+	run -run TestPoints -chaos.each=5; \
+	for world in single three source3 short tv0; do run -run TestChaos -chaos.for=$(CHAOSFOR) -chaos.world=$$world; done; \
+	exit $$failed

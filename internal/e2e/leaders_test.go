@@ -14,9 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"tidemark/internal/kafka"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/topics"
@@ -45,38 +42,9 @@ func between(t *testing.T, source, target *testcluster.Real) {
 	t.Cleanup(func() { suite.source, suite.target = wasSource, wasTarget })
 }
 
-// moveLeaders makes another replica the leader of every partition of a cluster, internal topics too: the coordinators of
-// groups and transactions move with them.
-func moveLeaders(ctx context.Context, r *testcluster.Real) error {
-	cl, err := kgo.NewClient(r.ClientOpts()...)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	adm := kadm.NewClient(cl)
-	meta, err := adm.Metadata(ctx)
-	if err != nil {
-		return err
-	}
-	order, elect := kadm.AlterPartitionAssignmentsReq{}, kadm.TopicsSet{}
-	meta.Topics.EachPartition(func(p kadm.PartitionDetail) {
-		if len(p.Replicas) < 2 {
-			return
-		}
-		i := max(slices.Index(p.Replicas, p.Leader), 0)
-		order.Assign(p.Topic, p.Partition, slices.Concat(p.Replicas[i+1:], p.Replicas[:i+1]))
-		elect.Add(p.Topic, p.Partition)
-	})
-	if _, err := adm.AlterPartitionAssignments(ctx, order); err != nil {
-		return err
-	}
-	_, err = adm.ElectLeaders(ctx, kadm.ElectPreferredReplica, elect)
-	return err
-}
-
 func (f *flow) moveLeaders(r *testcluster.Real) {
 	f.tb.Helper()
-	if err := moveLeaders(f.tb.Context(), r); err != nil {
+	if err := testcluster.MoveLeaders(f.tb.Context(), r); err != nil {
 		f.tb.Logf("move leaders: %v", err)
 	}
 }
@@ -144,31 +112,6 @@ func (f *flow) replicated() {
 	f.rewrite("checkpoints_replication_factor: 1, heartbeats_replication_factor: 1", "checkpoints_replication_factor: 3, heartbeats_replication_factor: 3")
 }
 
-// coordinator is the index of the broker that coordinates a group or a transactional id.
-func coordinator(ctx context.Context, r *testcluster.Real, cl *kadm.Client, group, txn string) (int, error) {
-	var got kadm.FindCoordinatorResponses
-	name := group
-	if group != "" {
-		got = cl.FindGroupCoordinators(ctx, group)
-	} else {
-		name = txn
-		got = cl.FindTxnCoordinators(ctx, txn)
-	}
-	c, ok := got[name]
-	if !ok {
-		return 0, fmt.Errorf("no answer about %s", name)
-	}
-	if c.Err != nil {
-		return 0, c.Err
-	}
-	for i := range r.Brokers() {
-		if r.NodeID(i) == c.NodeID {
-			return i, nil
-		}
-	}
-	return 0, fmt.Errorf("unknown node %d", c.NodeID)
-}
-
 // shaken mirrors topics that begin with prefix under load while every leader and coordinator of a cluster moves again and
 // again, some of its brokers are killed, one after the other, and start again, and the mirror itself is killed. Nothing may
 // be lost or twice, and every group must be exact.
@@ -231,8 +174,8 @@ func TestLeadersMove(t *testing.T) {
 	f := newFlow(t, "lead", `le-.*`, `leadg.*`, "")
 	f.replicated()
 	f.shaken(target, "le-",
-		func() (int, error) { return coordinator(t.Context(), target, f.dst, "tidemark.lead->T", "") },
-		func() (int, error) { return coordinator(t.Context(), target, f.dst, "", "tidemark.lead->T.lane.0") })
+		func() (int, error) { return target.Coordinator(t.Context(), f.dst, "tidemark.lead->T", "") },
+		func() (int, error) { return target.Coordinator(t.Context(), f.dst, "", "tidemark.lead->T.lane.0") })
 }
 
 // TestSourceLeadersMove shakes a source of three brokers.

@@ -36,6 +36,13 @@ type command struct {
 	log  string   // stdout and stderr are appended to this file
 }
 
+// Start starts a program of a test's own, such as a mirror. name is for
+// messages, env is added to the environment, and stdout and stderr are appended
+// to the file log.
+func Start(name string, argv, env []string, log string) (*Process, error) {
+	return start(command{name: name, argv: argv, env: env, log: log})
+}
+
 // start starts c. Nothing ties the process to a context: a broker outlives the
 // call that started it, and ends by Stop or Kill.
 func start(c command) (*Process, error) {

@@ -43,7 +43,11 @@ type RealOptions struct {
 	// user. It needs a listener that authenticates.
 	Authorizer bool
 	// Env is added to the environment of the brokers' processes, as "NAME=value".
-	Env    []string
+	Env []string
+	// Front, where set, is called once for each broker with the address of one
+	// more listener, and gives the address that the broker tells clients of
+	// that listener instead: that of a proxy. [Real.Fronts] has those addresses.
+	Front  func(broker int, to string) (addr string, err error)
 	HeapMB int // maximum heap of a broker; 512 where 0
 	// FullJIT lets the JVM optimise as in production. By default only its first
 	// compiler runs, which starts sooner and costs less than half the CPU in a
@@ -95,6 +99,8 @@ type node struct {
 	client     string // addresses of the listeners; internal is empty where
 	controller string // clients and brokers share one
 	internal   string
+	behind     string // address of the listener that a proxy is in front of, and the proxy's
+	front      string
 	proc       *Process
 	frozen     bool
 }
@@ -160,7 +166,7 @@ func (r *Real) layout() (err error) {
 			return err
 		}
 	}
-	const listeners = 3
+	const listeners = 4
 	if r.ports, err = reservePorts(listeners * r.opts.Brokers); err != nil {
 		return err
 	}
@@ -173,6 +179,12 @@ func (r *Real) layout() (err error) {
 		}
 		if r.opts.Security != SecurityNone {
 			n.internal = loopback(r.ports.numbers[listeners*i+2])
+		}
+		if r.opts.Front != nil {
+			n.behind = loopback(r.ports.numbers[listeners*i+3])
+			if n.front, err = r.opts.Front(i, n.behind); err != nil {
+				return err
+			}
 		}
 		r.nodes = append(r.nodes, n)
 	}
@@ -253,6 +265,15 @@ func (r *Real) Bootstrap() []string {
 // BootstrapString is Bootstrap as the one comma separated value of a property.
 func (r *Real) BootstrapString() string { return strings.Join(r.Bootstrap(), ",") }
 
+// Fronts are the addresses that [RealOptions.Front] gave, of all brokers.
+func (r *Real) Fronts() []string {
+	var addrs []string
+	for _, n := range r.nodes {
+		addrs = append(addrs, n.front)
+	}
+	return addrs
+}
+
 // BrokerAddr is the address of broker i's client listener.
 func (r *Real) BrokerAddr(i int) string { return r.nodes[i].client }
 
@@ -268,6 +289,9 @@ func (r *Real) Client(t T, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	return NewClient(t, r.ClientOpts(), opts...)
 }
+
+// Alive reports whether the process of broker i has not ended; it may be frozen.
+func (r *Real) Alive(i int) bool { return r.process(i).Running() }
 
 // Kill ends broker i as a crash would, and waits until it is gone.
 func (r *Real) Kill(i int) error { return r.process(i).Kill() }

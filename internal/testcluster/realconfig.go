@@ -24,6 +24,7 @@ const (
 	clientListener     = "CLIENTS"
 	internalListener   = "INTERNAL"
 	controllerListener = "CONTROLLER"
+	frontListener      = "FRONT" // plaintext, where a proxy stands in front of it
 )
 
 // brokerProps are the properties of node n.
@@ -38,6 +39,14 @@ func (r *Real) brokerProps(n *node) map[string]string {
 		listeners += "," + internalListener + "://" + n.internal
 		inter = internalListener
 	}
+	told := ""
+	if n.behind != "" {
+		listeners += "," + frontListener + "://" + n.behind
+		told = clientListener + "://" + n.client + "," + frontListener + "://" + n.front
+		if n.internal != "" {
+			told += "," + internalListener + "://" + n.internal
+		}
+	}
 	replicas := strconv.Itoa(r.opts.Brokers)
 	minISR := "1"
 	if r.opts.Brokers > 1 {
@@ -50,7 +59,7 @@ func (r *Real) brokerProps(n *node) map[string]string {
 		"controller.listener.names":      controllerListener,
 		"listeners":                      listeners,
 		"inter.broker.listener.name":     inter,
-		"listener.security.protocol.map": clientListener + ":" + r.opts.Security.protocol() + "," + controllerListener + ":PLAINTEXT," + internalListener + ":PLAINTEXT",
+		"listener.security.protocol.map": clientListener + ":" + r.opts.Security.protocol() + "," + controllerListener + ":PLAINTEXT," + internalListener + ":PLAINTEXT," + frontListener + ":PLAINTEXT",
 		"log.dirs":                       filepath.Join(n.dir, "data"),
 
 		"auto.create.topics.enable":                        "false",
@@ -82,6 +91,9 @@ func (r *Real) brokerProps(n *node) map[string]string {
 
 		"num.network.threads": "2",
 		"num.io.threads":      "4",
+	}
+	if told != "" {
+		props["advertised.listeners"] = told
 	}
 	maps.Copy(props, securityProps(r.opts, r.certs))
 	maps.Copy(props, r.opts.Props)

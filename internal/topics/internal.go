@@ -62,7 +62,10 @@ func Ensure(ctx context.Context, c *kafka.Client, t InternalTopic) (note string,
 		return "", err
 	}
 	if len(got) == 1 && got[0].Err == nil {
-		return "", check(ctx, c, t, got[0])
+		if err := check(ctx, c, t, got[0]); !errors.Is(err, kerr.UnknownTopicOrPartition) {
+			return "", err
+		}
+		return "", await(ctx, c, t) // another worker has just created it
 	}
 	if len(got) == 1 && !errors.Is(got[0].Err, kafka.ErrNoTopic) {
 		return "", got[0].Err
