@@ -192,7 +192,7 @@ func TestTrim(t *testing.T) {
 			t.Errorf("Next(%d) = %+v, want %+v", tc.c, got, tc.want)
 		}
 	}
-	if s, k := m.Source(59); s != 66 || k != offsetmap.Trimmed {
+	if s, k := m.Source(59); s != 65 || k != offsetmap.Trimmed {
 		t.Errorf("Source(59) = %d, %v", s, k)
 	}
 	if d := cmp.Diff([]uint32{2}, m.TrimSource(1000)); d != "" {

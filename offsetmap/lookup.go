@@ -154,9 +154,7 @@ func (m *Map) nextBelowFirst(c SourceOffset) Position {
 // a reader whose next record on the target is t. It is one past the last
 // mirrored record whose target offset is below t; holes on the source are not
 // skipped, since a filtered or skipped record may still be there to be read.
-// Without a mirrored record below t it is the start of the first run, or the
-// first offset to mirror with no run at all or doubts in front of the first
-// run. Behind records in doubt, up to the next run, the kind is Bounded: what
+// Without a mirrored record below t it is the first offset to mirror. Behind records in doubt, up to the next run, the kind is Bounded: what
 // was read of them is read again on the source.
 func (m *Map) Source(t TargetOffset) (SourceOffset, Kind) {
 	end := m.last()
@@ -189,22 +187,24 @@ func (m *Map) Source(t TargetOffset) (SourceOffset, Kind) {
 	return end.source, m.afterDoubt(Exact, end.target, t)
 }
 
+// sourceBelowFirst answers in front of the first run. What the source has between the first offset to mirror and that run
+// may still be read: the target's compaction can have taken away what stood for it here before the map knew.
 func (m *Map) sourceBelowFirst(t TargetOffset) (SourceOffset, Kind) {
-	first := m.floor
+	first := m.floor.target
 	if !m.empty() {
-		first = m.first()
+		first = m.first().target
 	}
 	switch {
 	case m.trimmed && t < m.floor.target:
-		return first.source, Trimmed
+		return m.floor.source, Trimmed
 	case m.trimmed:
 		return m.floor.source, Exact
 	case t < m.origin.Base:
-		return first.source, NotMirrored
-	case t < first.target:
-		return first.source, BeforeStart
+		return m.floor.source, NotMirrored
+	case t < first:
+		return m.floor.source, BeforeStart
 	}
-	return first.source, Exact
+	return m.floor.source, Exact
 }
 
 // Count returns how many mirrored records have target offsets in [a, b): the

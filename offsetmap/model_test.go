@@ -231,9 +231,9 @@ func (m *model) source(t tgt) (src, offsetmap.Kind) {
 	case t > m.targetEnd:
 		return last.s, offsetmap.BeyondMirrored
 	case t < m.floor.t && m.trimmed:
-		return first.s, offsetmap.Trimmed
+		return m.floor.s, offsetmap.Trimmed
 	case t < m.floor.t:
-		return first.s, offsetmap.NotMirrored
+		return m.floor.s, offsetmap.NotMirrored
 	case i == n:
 		return last.s, behind(last.t, offsetmap.AtEnd)
 	case i > 0:
@@ -241,9 +241,9 @@ func (m *model) source(t tgt) (src, offsetmap.Kind) {
 	case m.trimmed || m.doubtInFront():
 		return m.floor.s, behind(m.floor.t, offsetmap.Exact)
 	case t < first.t:
-		return first.s, offsetmap.BeforeStart
+		return m.floor.s, offsetmap.BeforeStart
 	}
-	return first.s, offsetmap.Exact
+	return m.floor.s, offsetmap.Exact
 }
 
 func (m *model) count(a, b tgt) (n int64) {

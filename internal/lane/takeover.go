@@ -36,16 +36,20 @@ func (h Handover) String() string {
 }
 
 // Judge says how the lane is taken over, given the former claim (nil when there is none) and our new identity. A claim
-// that says "released" counts only if nobody called InitProducerID in between: exactly one epoch lies between them.
+// that says "released" counts only if nobody called InitProducerID in between: exactly one epoch lies between them, or the
+// identity expired and ours is the first epoch of its successor.
 func Judge(former *Former, now Identity) Handover {
 	switch {
 	case former == nil:
 		return First
 	case former.ProducerID != now.ProducerID:
-		if former.Released {
-			return Clean // released with nothing in doubt: whoever holds the old id sends no more
+		switch {
+		case !former.Released:
+			return Expired
+		case now.Epoch == 0:
+			return Clean // released with nothing in doubt: whoever holds the old id sends no more, and nobody had the new one
 		}
-		return Expired
+		return Crashed // somebody had the new id before us, and may write
 	case former.Released && now.Epoch == former.Epoch+1:
 		return Clean
 	}

@@ -149,9 +149,7 @@ func (t *tail) add(b *batch.Builder, hash *hasher, v batch.View, anchor int64, o
 	}
 	first := int64(uint32(v.BaseSequence()-t.sequence) & 0x7fffffff)
 	t.last = first + v.NextOffset() - v.BaseOffset()
-	if v.NextOffset()-v.BaseOffset() != int64(v.Count()) {
-		t.holes = true
-	}
+	t.holes = false // its sequence numbers count what stood in front of it
 	base := v.BaseOffset()
 	return b.Each(v, func(r batch.Record) error {
 		t.records = append(t.records, lane.TailRecord{
@@ -166,9 +164,8 @@ func (t *tail) count(anchor, start int64) int64 {
 	if start > anchor || t.next < t.end && len(t.landed) > 0 || len(t.landed) == 0 {
 		return -1
 	}
-	last := t.landed[len(t.landed)-1]
-	if t.holes && !last.Ours && !last.Marker {
-		return -1
+	if t.holes {
+		return -1 // offsets behind our last batch whose headers are gone: records of ours can have stood there
 	}
 	return t.last
 }

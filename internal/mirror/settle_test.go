@@ -1,8 +1,10 @@
 package mirror
 
 import (
+	"encoding/binary"
 	"testing"
 
+	"tidemark/internal/batch"
 	"tidemark/internal/lane"
 	"tidemark/offsetmap"
 )
@@ -36,5 +38,58 @@ func TestUncertainRecordsBoundPositions(t *testing.T) {
 	}
 	if err := m.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTailCount: how many records of ours a tail had is known by the sequence numbers of our last batch, and not known where
+// headers behind it are gone, also in front of our own marker.
+func TestTailCount(t *testing.T) {
+	ours := func(seq int32, n int) batch.Stamp { return batch.Stamp{ProducerID: 7, Epoch: 3, Sequence: seq} }
+	for _, c := range []struct {
+		name   string
+		at     []int64 // bases of batches of ours, of two records each, whose sequences follow from where they stand
+		marker int64   // base of a marker; 0: none
+		end    int64
+		want   int64
+	}{
+		{"nothing", nil, 0, 10, -1},
+		{"all there", []int64{10, 12}, 0, 14, 4},
+		{"the first gone", []int64{12}, 0, 14, 4},
+		{"one in the middle gone", []int64{10, 14}, 0, 16, 6},
+		{"and a marker", []int64{10, 14}, 16, 17, 6},
+		{"the last gone", []int64{10}, 0, 14, -1},
+		{"the last gone in front of a marker", []int64{10}, 14, 15, -1},
+	} {
+		tl := tail{end: c.end, epoch: 3}
+		add := func(base int64, control bool) {
+			recs := []batch.Record{{Value: []byte("a")}, {Value: []byte("b")}}
+			if control {
+				recs = recs[:1]
+			}
+			bytes, err := batch.Build(recs, batch.None, ours(int32(base-10), len(recs)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			binary.BigEndian.PutUint64(bytes, uint64(base))
+			if control {
+				bytes[22] |= 1 << 5 // attributes
+			}
+			v, _, err := batch.Next(bytes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tl.add(batch.NewBuilder(), newHasher(), v, 10, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, base := range c.at {
+			add(base, false)
+		}
+		if c.marker > 0 {
+			add(c.marker, true)
+		}
+		if got := tl.count(10, 0); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
 	}
 }

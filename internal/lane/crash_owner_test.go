@@ -1,0 +1,304 @@
+package lane
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+
+	"tidemark/internal/ledger"
+	"tidemark/offsetmap"
+)
+
+// crashOwner is one process that owns the lane. It does what internal/mirror does, in the same order; each function says
+// which one it follows. It is a coroutine that stops in front of every durable effect (pause), where the driver lets it
+// go on, lets something else happen first, or ends it for good: so every crash point and every interleaving of two owners
+// can be had without a goroutine of its own.
+type crashOwner struct {
+	w       *crashWorld
+	name    string
+	resume  func() (string, bool)
+	kill    func()
+	yield   func(string) bool
+	at      string // what it does next
+	ended   bool
+	waiting bool  // at the bottom of its loop
+	until   int64 // its lease ends, ms
+
+	lim      Limits
+	id       Identity // data and ledger are stamped with it
+	coord    Identity // as the coordinator has it: own fences raise it
+	ledger   *crashJournal
+	parts    []*crashPart
+	contents *ledger.Contents
+	unfenced map[*crashPair]bool
+	inbox    []func()
+	ids      uint64
+	gone     string
+
+	claimed, draining, releasing, released, unclean bool
+}
+
+type crashStep uint8
+
+const ( // part.go's steps
+	crashUnopened crashStep = iota
+	crashHeading
+	crashLive
+	crashHalted
+)
+
+// crashPart is part of internal/mirror.
+type crashPart struct {
+	*crashPair
+	step        crashStep
+	reason      string
+	retryAt     int64
+	core        *Part
+	loaded      *offsetmap.Map
+	head        *ledger.Head
+	reopen      bool
+	dirty       bool
+	headFlight  int
+	uncertain   int64
+	targetStart int64
+	trimmedTo   int64
+	pieces      map[uint64][]crashRec
+	outs        map[uint64]*crashBatch
+	stamped     map[uint64]bool
+}
+
+type crashKilled struct{}
+
+func (w *crashWorld) start(name string, static bool) *crashOwner {
+	o := &crashOwner{w: w, name: name, until: 1 << 62, unfenced: map[*crashPair]bool{}}
+	for _, before := range w.owners {
+		// The lease of a former owner is out before another member gets its lanes; a static member that returns gets them
+		// at once.
+		if static {
+			before.until = min(before.until, w.now+crashSession)
+		} else {
+			before.until = min(before.until, w.now)
+		}
+	}
+	o.lim = Limits{Depth: w.depth, OldAfter: simOld, RetryMin: 5, RetryMax: 50, StuckAfter: 2000, StopRetry: 20, MergeTarget: 300, MaxAttempts: 5}
+	w.owners = append(w.owners, o)
+	w.say("%s starts", name)
+	o.resume, o.kill = iter.Pull(iter.Seq[string](func(yield func(string) bool) {
+		defer func() {
+			o.ended = true
+			if r := recover(); r != nil && r != (crashKilled{}) {
+				panic(r)
+			}
+		}()
+		o.yield = yield
+		o.run(static)
+	}))
+	return o
+}
+
+// pause is where the process can die or another one go on.
+func (o *crashOwner) pause(format string, args ...any) {
+	if o.at = format; o.w.told {
+		o.at = fmt.Sprintf(format, args...)
+	}
+	if !o.yield(o.at) {
+		panic(crashKilled{})
+	}
+	if !o.waiting {
+		o.w.say("%s %s", o.name, o.at)
+	}
+}
+
+// die is SIGKILL: what it has sent may still arrive.
+func (o *crashOwner) die() {
+	o.w.say("%s dies before it %s", o.name, o.at)
+	o.kill()
+	o.ended, o.until = true, 0
+	o.w.orphan(o)
+}
+
+// orphan turns the requests of an ended owner into held-up ones.
+func (w *crashWorld) orphan(o *crashOwner) {
+	w.wire = slices.DeleteFunc(w.wire, func(r *crashRequest) bool {
+		if r.owner == o {
+			w.limbo = append(w.limbo, r)
+		}
+		return r.owner == o
+	})
+}
+
+func (o *crashOwner) leased() bool { return o.w.now < o.until }
+
+// run is RunLane.
+func (o *crashOwner) run(static bool) {
+	how, err := o.takeOver()
+	if err != nil {
+		o.w.say("%s gives up: %v", o.name, err)
+		return
+	}
+	if static && (how == Crashed || how == Expired) {
+		o.lim.HoldOldUntil = o.w.now + crashSession
+	}
+	o.adopt()
+	o.loop()
+	o.w.orphan(o)
+}
+
+// takeOver is Lane.takeOver. Left out are the verdicts partitions, which are fenced together with the ledger, a damaged
+// claim, and the next identity that a lane takes when its own hangs.
+func (o *crashOwner) takeOver() (Handover, error) {
+	o.pause("reads the ledger")
+	o.contents = o.w.readLedger()
+	id, err := o.initProducer(nil)
+	if err != nil {
+		return 0, err
+	}
+	o.id, o.coord = id, id
+	var former *Former
+	if c := o.contents.Claim; c != nil {
+		former = &Former{Identity: Identity{c.ProducerID, c.Epoch}, Released: c.Released}
+	}
+	how := Judge(former, id)
+	if o.contents.ClaimLost() {
+		how = Crashed
+	}
+	o.w.say("%s is %d/%d: %s", o.name, id.ProducerID, id.Epoch, how)
+	if how == Expired {
+		for range 5 {
+			o.pause("waits out the former owner's lease")
+			o.w.now += crashSession / 5
+		}
+		o.w.settleLimbo(0) // batches on the way then are the gap that docs/guarantees.md names; here they arrive before
+	}
+	if !o.leased() {
+		return 0, errors.New("lease")
+	}
+	if how != Clean {
+		if err := o.fence(o.coord, o.w.ledger); err != nil {
+			return 0, err
+		}
+		o.pause("reads the ledger again")
+		o.contents = o.w.readLedger()
+		if how == First && (o.contents.Claim != nil || o.contents.ClaimLost()) {
+			how = Crashed
+		}
+	}
+	if how == Crashed || how == Expired {
+		if err := o.fenceHeads(); err != nil {
+			return 0, err
+		}
+	}
+	if !o.leased() {
+		return 0, errors.New("lease")
+	}
+	return how, nil
+}
+
+// initProducer is Client.InitProducer and BumpProducer: it waits for what the coordinator has not finished.
+func (o *crashOwner) initProducer(cur *Identity) (Identity, error) {
+	o.pause("asks for its epoch")
+	for c := &o.w.coord; len(c.open) > 0 || len(c.owed) > 0; {
+		if cur == nil {
+			c.timeout()
+		} else if c.id != *cur {
+			return Identity{}, errCrashFenced
+		}
+		if len(c.owed) > 0 {
+			o.w.finishOne()
+		} else {
+			c.timeout()
+		}
+		o.pause("asks for its epoch again")
+	}
+	return o.w.coord.init(cur)
+}
+
+// fence is Client.Fence: add, abort, wait until every marker is written.
+func (o *crashOwner) fence(id Identity, logs ...*crashLog) error {
+	c := &o.w.coord
+	o.pause("adds %d partitions to a transaction", len(logs))
+	if err := c.add(id, logs); err != nil {
+		return err
+	}
+	o.pause("aborts it")
+	if err := c.endTxn(id); err != nil {
+		return err
+	}
+	for len(c.owed) > 0 {
+		o.pause("waits for markers")
+		if len(c.owed) > 0 {
+			o.w.finishOne()
+		}
+	}
+	if c.id != id {
+		return errCrashFenced
+	}
+	return nil
+}
+
+// fenceHeads is Lane.fenceHeads.
+func (o *crashOwner) fenceHeads() error {
+	var logs []*crashLog
+	for _, p := range o.w.pairs {
+		h, ok := o.contents.Heads[p.key()]
+		if !ok || !h.Mirrored() {
+			continue
+		}
+		if o.w.chance(40) {
+			o.w.say("%s has no leader: not fenced", p.target.name)
+			o.unfenced[p] = true
+			continue
+		}
+		logs = append(logs, p.target)
+	}
+	if len(logs) == 0 {
+		return nil
+	}
+	return o.fence(o.coord, logs...)
+}
+
+// fenceOne is Lane.fenceOne.
+func (o *crashOwner) fenceOne(p *crashPart) (int16, error) {
+	if o.w.chance(40) {
+		return 0, errors.New("no leader")
+	}
+	id, err := o.initProducer(&o.coord)
+	if err != nil {
+		return 0, err
+	}
+	o.coord = id
+	if err := o.fence(id, p.target); err != nil {
+		return 0, err
+	}
+	return id.Epoch, nil
+}
+
+func (p *crashPair) key() ledger.Partition {
+	return ledger.Partition{Topic: "t" + strconv.Itoa(int(p.n)), Partition: p.n}
+}
+
+// adopt is Lane.adopt, and fromLedger for each partition.
+func (o *crashOwner) adopt() {
+	o.ledger = &crashJournal{o: o, epoch: o.id.Epoch}
+	claim := ledger.Claim{ProducerID: o.id.ProducerID, Epoch: o.id.Epoch, Owner: o.name}
+	o.ledger.add(ledger.Key{Kind: ledger.KindClaim}, claim.Encode(), func() { o.claimed = true })
+	if o.contents.Meta == nil {
+		o.ledger.add(ledger.Key{Kind: ledger.KindMeta}, ledger.Meta{Lanes: 1, Hash: ledger.HashName}.Encode(), nil)
+	}
+	for _, pair := range o.w.pairs {
+		p := &crashPart{crashPair: pair, pieces: map[uint64][]crashRec{}, outs: map[uint64]*crashBatch{}, stamped: map[uint64]bool{}}
+		o.parts = append(o.parts, p)
+		h, ok := o.contents.Heads[p.key()]
+		if !ok || !h.Mirrored() {
+			continue
+		}
+		m, err := o.contents.Map(p.key())
+		if err != nil || len(m.Missing()) > 0 {
+			o.w.fail("map in the ledger: %v, missing %v", err, m.Missing())
+			continue
+		}
+		p.head, p.loaded = &h, m
+	}
+}
