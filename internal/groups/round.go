@@ -122,14 +122,24 @@ func (o *Owner) look(ctx context.Context, due []*work) (view, error) {
 	for _, g := range listed {
 		v.groups[g.ID] = g
 	}
-	var ask []string
+	ask := map[string][]kafka.TP{}
 	for _, w := range due {
 		if g, ok := v.groups[w.id]; ok && strings.EqualFold(g.State, "Empty") || !ok && v.hidden == nil {
-			ask = append(ask, w.id)
+			ask[w.id] = w.remotes()
 		}
 	}
-	v.positions, v.failed, err = o.target.FetchPositions(ctx, ask, true)
+	v.positions, v.failed, err = o.target.FetchPositionsOf(ctx, ask, true)
 	return v, err
+}
+
+// remotes are the positions of the target that the group's rows are about.
+func (w *work) remotes() (tps []kafka.TP) {
+	for _, p := range w.rows {
+		if p.remote {
+			tps = append(tps, p.tp())
+		}
+	}
+	return tps
 }
 
 // one plans and writes one group. An error is the target's trouble and not the group's.

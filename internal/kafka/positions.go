@@ -39,17 +39,34 @@ type Committed struct {
 // answer silently: an absent position is not a proof that there is none. Ask
 // DescribeTopics for the topics to know.
 func (c *Client) FetchPositions(ctx context.Context, groups []string, requireStable bool) (map[string]map[TP]Committed, map[string]error, error) {
-	positions := make(map[string]map[TP]Committed, len(groups))
+	all := make(map[string][]TP, len(groups))
+	for _, g := range groups {
+		all[g] = nil
+	}
+	return c.FetchPositionsOf(ctx, all, requireStable)
+}
+
+// FetchPositionsOf is FetchPositions for named partitions of each group; all of
+// them where a group names none. Whoever is going to write a position must name
+// it: of a partition without any commit yet brokers tell that a transaction is
+// about to bring the first one only if they are asked for it by name. Named
+// partitions whose topic we may not see are errors too, and not left out.
+func (c *Client) FetchPositionsOf(ctx context.Context, wanted map[string][]TP, requireStable bool) (map[string]map[TP]Committed, map[string]error, error) {
+	positions := make(map[string]map[TP]Committed, len(wanted))
 	failed := map[string]error{}
-	groups = slices.Clone(groups)
-	slices.Sort(groups)
-	groups = slices.Compact(groups)
+	groups := sortedKeys(wanted)
 	for chunk := range slices.Chunk(groups, fetchGroups) {
 		req := kmsg.NewPtrOffsetFetchRequest()
 		req.RequireStable = requireStable
 		for _, g := range chunk {
 			rg := kmsg.NewOffsetFetchRequestGroup()
 			rg.Group = g
+			named := byTopic(wanted[g])
+			for _, topic := range sortedKeys(named) {
+				rt := kmsg.NewOffsetFetchRequestGroupTopic()
+				rt.Topic, rt.Partitions = topic, named[topic]
+				rg.Topics = append(rg.Topics, rt)
+			}
 			req.Groups = append(req.Groups, rg)
 		}
 		for _, shard := range c.kgo.RequestSharded(ctx, req) {

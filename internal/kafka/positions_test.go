@@ -199,6 +199,34 @@ func TestFetchNeverTakesUnstableForStable(t *testing.T) {
 	}
 }
 
+// TestNamedPositions: a group that names partitions is asked about them only, one that names none about all.
+func TestNamedPositions(t *testing.T) {
+	fc, cl := fakeClient(t, kfake.NumBrokers(1), kfake.SeedTopics(3, "t", "u"))
+	for _, g := range []string{"g", "h"} {
+		for _, tp := range []TP{{"t", 0}, {"t", 1}, {"u", 2}} {
+			commit(t, cl, g, tp, 5)
+		}
+	}
+	var asked map[string]string
+	fc.ControlKey(int16(kmsg.OffsetFetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		asked = map[string]string{}
+		for _, g := range r.(*kmsg.OffsetFetchRequest).Groups {
+			for _, rt := range g.Topics {
+				asked[g.Group] += fmt.Sprint(rt.Topic, rt.Partitions)
+			}
+		}
+		return nil, nil, false
+	})
+	pos, failed, err := cl.FetchPositionsOf(deadline(t), map[string][]TP{"g": {{"t", 1}, {"u", 0}, {"t", 2}}, "h": nil}, true)
+	noError(t, err)
+	if len(failed) != 0 || len(pos["g"]) != 1 || pos["g"][TP{"t", 1}].Offset != 5 || len(pos["h"]) != 3 {
+		t.Errorf("positions %v, failed %v", pos, failed)
+	}
+	if len(asked) != 1 || asked["g"] != "t[1 2]u[0]" {
+		t.Errorf("asked about %v", asked)
+	}
+}
+
 // pendingCommit leaves a transactional commit undecided.
 func pendingCommit(t *testing.T, c Cluster, group string, tp TP, offset int64) {
 	t.Helper()

@@ -18,7 +18,8 @@ type Settings struct {
 	APITimeout time.Duration
 	// ConnectTimeout bounds one attempt to connect, TLS handshake included.
 	ConnectTimeout time.Duration
-	// IdleTimeout closes a connection without requests. Own connections stay.
+	// IdleTimeout closes a connection without requests. Own connections are not
+	// used any more after it.
 	IdleTimeout time.Duration
 	// MetadataMaxAge is how old knowledge about brokers and leaders may get.
 	// Own connections ask when a broker sends them away.
@@ -53,6 +54,7 @@ func TransportDefaults() Settings {
 	return Settings{
 		RequestTimeout:   30 * time.Second, // as Java's request.timeout.ms
 		ConnectTimeout:   dialTimeout,
+		IdleTimeout:      30 * time.Second,
 		ReconnectBackoff: 50 * time.Millisecond, ReconnectBackoffMax: 2 * time.Second,
 		RetryBackoff: 50 * time.Millisecond, RetryBackoffMax: time.Second,
 	}

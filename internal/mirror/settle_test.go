@@ -44,7 +44,7 @@ func TestUncertainRecordsBoundPositions(t *testing.T) {
 // TestTailCount: how many records of ours a tail had is known by the sequence numbers of our last batch, and not known where
 // headers behind it are gone, also in front of our own marker.
 func TestTailCount(t *testing.T) {
-	ours := func(seq int32, n int) batch.Stamp { return batch.Stamp{ProducerID: 7, Epoch: 3, Sequence: seq} }
+	ours := func(seq int32) batch.Stamp { return batch.Stamp{ProducerID: 7, Epoch: 3, Sequence: seq} }
 	for _, c := range []struct {
 		name   string
 		at     []int64 // bases of batches of ours, of two records each, whose sequences follow from where they stand
@@ -66,7 +66,7 @@ func TestTailCount(t *testing.T) {
 			if control {
 				recs = recs[:1]
 			}
-			bytes, err := batch.Build(recs, batch.None, ours(int32(base-10), len(recs)))
+			bytes, err := batch.Build(recs, batch.None, ours(int32(base-10)))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -67,9 +67,10 @@ type conn struct {
 	corr int32      // under wmu: correlation id of the last request
 
 	qmu   sync.Mutex
-	queue []*call // sent and not answered, oldest first
-	next  int32   // correlation id of queue[0]
-	cause error   // why close was called; nil if it was not
+	queue []*call   // sent and not answered, oldest first
+	next  int32     // correlation id of queue[0]
+	cause error     // why close was called; nil if it was not
+	rests time.Time // since when queue is empty
 	// resume, under qmu, is when the broker's throttling ends (KIP-219).
 	resume time.Time
 
@@ -221,11 +222,22 @@ func (c *conn) dequeue() *call {
 	c.queue = c.queue[1:]
 	c.next++
 	if len(c.queue) == 0 {
+		c.rests = time.Now()
 		c.expect(time.Time{})
 	} else {
 		c.expect(time.Now().Add(c.queue[0].timeout))
 	}
 	return cl
+}
+
+// unused says whether nothing was under way for that long, the time apart that
+// the broker asked for by throttling. Brokers close such a connection, and a
+// firewall may have forgotten it, which shows only when a request on it gets no
+// answer.
+func (c *conn) unused(d time.Duration) bool {
+	c.qmu.Lock()
+	defer c.qmu.Unlock()
+	return len(c.queue) == 0 && !c.rests.IsZero() && time.Since(c.rests) > d && time.Since(c.resume) > d
 }
 
 // explain says what the end of a read means.

@@ -22,9 +22,11 @@ type link struct {
 // connect makes sure that there is a connection on which a request may be sent
 // now: authenticated, and not throttled.
 func (k *link) connect(ctx context.Context) error {
-	if k.conn != nil && !k.conn.alive() {
+	if k.conn != nil && (!k.conn.alive() || k.conn.unused(k.net.set.IdleTimeout)) {
 		// It broke, and those whose requests were under way know. Often none
-		// was: brokers close idle connections (connections.max.idle.ms).
+		// was: brokers close idle connections (connections.max.idle.ms). One
+		// that rested for too long is not tried: if what lies between dropped
+		// it, a request would wait for its whole time-out.
 		k.drop(context.Canceled)
 	}
 	if k.conn == nil {

@@ -1,6 +1,9 @@
 package wire
 
 import (
+	"context"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,6 +107,40 @@ func TestBackoffsOfTheCluster(t *testing.T) {
 	} {
 		if d := c.b.after(c.failures); d < c.least || d > c.most {
 			t.Errorf("%v after %d failures, want %v to %v", d, c.failures, c.least, c.most)
+		}
+	}
+}
+
+// TestIdleConnectionIsNotUsedAgain: a connection that rested for longer than the cluster's settings say is given up before
+// the next request, not by it; one that rested for less stays.
+func TestIdleConnectionIsNotUsedAgain(t *testing.T) {
+	for _, tc := range []struct {
+		idle  time.Duration
+		conns int64
+	}{{100 * time.Millisecond, 3}, {time.Minute, 0}} {
+		c := fake(t, 1, "t", 1)
+		var dials atomic.Int64
+		n := netTo(t, c, func(kc *kafka.Cluster) {
+			kc.Settings.IdleTimeout = tc.idle
+			kc.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				dials.Add(1)
+				return (&net.Dialer{}).DialContext(ctx, network, addr)
+			}
+		})
+		p := startProducer(t, n, ProduceOptions{})
+		before := int64(0)
+		for i := range 4 {
+			if r := p.send(kafka.TP{Topic: "t"}, numbered(t, i, 1, 10, -1)); r.Err != nil || r.Code != 0 || r.BaseOffset != int64(i) {
+				t.Fatalf("%v: %+v", tc.idle, r)
+			}
+			if i == 0 { // metadata was asked for as well
+				before = dials.Load()
+			}
+			pause := time.NewTimer(200 * time.Millisecond)
+			<-pause.C
+		}
+		if got := dials.Load() - before; got != tc.conns {
+			t.Errorf("rests of 200ms with an idle time-out of %v: %d more connections, want %d", tc.idle, got, tc.conns)
 		}
 	}
 }
