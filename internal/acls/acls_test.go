@@ -144,11 +144,12 @@ func TestRights(t *testing.T) {
 
 // TestStarIsSaid: what a pattern for the one name "*" gets, and why, in the notes.
 func TestStarIsSaid(t *testing.T) {
-	text := of(t, "from: A, to: B, topics: ['\\*', orders], groups: ['\\*']").Text()
+	text := of(t, "from: A, to: B, topics: ['\\*', orders, '(\\*|pay)'], groups: ['\\*']").Text()
 	flat := strings.Join(strings.Fields(text), " ")
 	for _, want := range []string{
 		`groups ** (prefixed): an access rule for the one group "*" would be one for every group, so this one is for all whose names begin with "*"; it covers nothing else where no other name begins so`,
 		`topics has "\\*", and no topic can be called "*": there is no rule for it, as a rule of that name would be one for every topic; remove the pattern, or write .* if every topic is meant`,
+		`topics has "(\\*|pay)", of which a part is for the name "*", and no topic can be called so: there is no rule for it, as a rule of that name would be one for every topic; remove that part, or write .* if every topic is meant`,
 	} {
 		if !strings.Contains(flat, want) {
 			t.Errorf("it does not say %q:\n%s", want, text)

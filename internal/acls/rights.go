@@ -142,10 +142,10 @@ func (c *collector) flow(f config.Flow) {
 func (c *collector) topics(f config.Flow, s mm2.Selection) {
 	fold := false
 	for _, pattern := range f.Topics {
-		for _, span := range spansOf(pattern, fold) {
+		spans := spansOf(pattern, fold)
+		for _, span := range spans {
 			if !span.open && span.text == everyName {
-				c.noteOn(f.Source, fmt.Sprintf("%s has %q, and no topic can be called \"*\": there is no rule for it, as a rule of that name would be one for every topic; remove the pattern, or write .* if every topic is meant",
-					c.cfg.FlowKey("Topics"), pattern))
+				c.noteOn(f.Source, fmt.Sprintf("%s has %q, %s", c.cfg.FlowKey("Topics"), pattern, noTopic(len(spans))))
 				continue
 			}
 			if !span.open && s.Topics != nil {
@@ -172,6 +172,15 @@ func (c *collector) topics(f config.Flow, s mm2.Selection) {
 			c.mirrored(f, named(Topic, name), named(Topic, s.Policy.RemoteTopic(f.Source, name)), unless)
 		}
 	}
+}
+
+// noTopic says why there is no rule for the topic "*" of a pattern that stands for some names.
+func noTopic(names int) string {
+	what, do := "and no topic can be called \"*\"", "remove the pattern"
+	if names > 1 {
+		what, do = "of which a part is for the name \"*\", and no topic can be called so", "remove that part"
+	}
+	return what + ": there is no rule for it, as a rule of that name would be one for every topic; " + do + ", or write .* if every topic is meant"
 }
 
 // mirrored adds the rights on a source topic and its remote topic.

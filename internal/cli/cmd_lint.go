@@ -35,8 +35,9 @@ func newLint(e *env) *cobra.Command {
 effect or that MirrorMaker 2 ignores too, what Tidemark does differently, and what may surprise later: group positions that
 are not committed on the target, flows in both directions, switches that leave a gap.
 
-Nothing is connected, unless --connect is given: then the clusters of enabled flows are asked how many brokers they have, and
-replication factors are compared with that, and whether another mirror writes offset syncs where a flow would.
+Files and variables that FILE names are read: what a run would be refused for is an error. Nothing is connected, unless --connect is given: then the clusters of enabled flows are asked how many brokers they have, and
+replication factors are compared with that, and whether another mirror writes offset syncs where a flow would, or a
+MirrorMaker 2 has filled remote topics, whose partitions a first run would stop.
 
 --yaml prints the same configuration as YAML, with the keys only that differ from their defaults. Passwords and keys are
 never printed: what FILE takes from an environment variable or from a file of its own is named, anything else is to be put
@@ -50,7 +51,7 @@ time-outs, sizes. Passwords and keys are hidden there too, and so is whatever a 
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON document (docs/cli.md describes it)")
 	cmd.Flags().BoolVar(&o.yaml, "yaml", false, "print FILE as YAML instead")
 	cmd.Flags().BoolVar(&o.clients, "clients", false, "print what each client works with instead, and where each value comes from")
-	cmd.Flags().BoolVar(&o.connect, "connect", false, "ask the clusters how many brokers they have, and for offset syncs of another mirror")
+	cmd.Flags().BoolVar(&o.connect, "connect", false, "ask the clusters how many brokers they have, and for traces of another mirror")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "keys that are misspelt, in the wrong place or weaker than what is done are errors")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", lintTimeout, "with --connect: give up asking after this long")
 	return cmd
@@ -83,12 +84,16 @@ func runLint(e *env, file string, o lintOptions) error {
 		return e.print(lintfile.Clients(file, read), o.json)
 	}
 	var brokers map[string]lintfile.Brokers
+	var used, idle config.Problems
+	if read.Config != nil {
+		used, idle = read.Config.Missing()
+	}
 	if o.connect && read.Config != nil {
-		if brokers = e.askClusters(read.Config, o.timeout); e.ctx.Err() != nil {
+		if brokers = e.askClusters(read.Config, used, o.timeout); e.ctx.Err() != nil {
 			return errStopped
 		}
 	}
-	report := lintfile.Look(file, read, brokers)
+	report := lintfile.Look(file, read, brokers).With(used, idle)
 	if err := e.print(report, o.json); err != nil {
 		return err
 	}
@@ -143,8 +148,9 @@ func (e *env) printYAML(file string, read config.Examined) error {
 	return err
 }
 
-// askClusters asks every cluster of an enabled flow.
-func (e *env) askClusters(cfg *config.Config, timeout time.Duration) map[string]lintfile.Brokers {
+// askClusters asks every cluster of an enabled flow, but for those that cannot be reached for what is missing: that has been
+// told with its line.
+func (e *env) askClusters(cfg *config.Config, missing config.Problems, timeout time.Duration) map[string]lintfile.Brokers {
 	ctx, cancel := context.WithTimeout(e.ctx, timeout)
 	defer cancel()
 	used := map[string]bool{}
@@ -152,7 +158,7 @@ func (e *env) askClusters(cfg *config.Config, timeout time.Duration) map[string]
 		used[f.Source], used[f.Target] = true, true
 	}
 	aliases := slices.Sorted(maps.Keys(used))
-	answers := make([]lintfile.Brokers, len(aliases))
+	answers, told := make([]lintfile.Brokers, len(aliases)), make([]bool, len(aliases))
 	wanted := lintfile.Wanted(cfg)
 	var all sync.WaitGroup // at once, so that one cluster that does not answer takes no time from the others
 	for i, alias := range aliases {
@@ -160,13 +166,17 @@ func (e *env) askClusters(cfg *config.Config, timeout time.Duration) map[string]
 			var err error
 			if answers[i], err = brokersOf(ctx, cfg.Clusters[alias], wanted[alias]); err != nil {
 				answers[i] = lintfile.Brokers{Trouble: err.Error()}
+				p, ok := errors.AsType[config.Problem](err)
+				told[i] = ok && slices.Contains(missing, p)
 			}
 		})
 	}
 	all.Wait()
 	out := map[string]lintfile.Brokers{}
 	for i, alias := range aliases {
-		out[alias] = answers[i]
+		if !told[i] {
+			out[alias] = answers[i]
+		}
 	}
 	return out
 }

@@ -159,11 +159,11 @@ func (s ClientSettings) kafka() kafka.Settings {
 // uses says whether a role has a use for a setting.
 func (r Role) uses(field string) bool {
 	switch field {
-	case "RequestTimeout", "ConnectTimeout", "RetryBackoff", "RetryBackoffMax", "SendBuffer", "ReceiveBuffer":
+	case "RequestTimeout", "ConnectTimeout", "RetryBackoff", "RetryBackoffMax", "SendBuffer", "ReceiveBuffer", "IdleTimeout":
 		return true
 	case "ReconnectBackoff", "ReconnectBackoffMax":
 		return r.raw() || r == anyRole
-	case "APITimeout", "IdleTimeout", "MetadataMaxAge":
+	case "APITimeout", "MetadataMaxAge":
 		return !r.raw()
 	case "RequestBytes", "BatchBytes":
 		return r == RecordProducer

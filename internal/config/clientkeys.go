@@ -116,7 +116,7 @@ func clientReasons() []reason {
 	cluster, flow := clusterScope, flowScope
 	both := []scope{cluster, flow}
 	out := []reason{
-		{both, "a cluster has one address, written as A.bootstrap.servers", slices.Concat(kinds("consumer", propBootstrap), kinds("producer", propBootstrap), kinds("admin", propBootstrap))},
+		{both, "a cluster has one address, written after its alias as in A.bootstrap.servers", slices.Concat(kinds("consumer", propBootstrap), kinds("producer", propBootstrap), kinds("admin", propBootstrap))},
 		{both, leadersOnly, kinds("consumer", propRack)},
 		{both, "partitions are read without a consumer group, from where the ledger says", kinds("consumer", "group.*", "enable.auto.commit", "auto.commit.*",
 			"max.poll.*", "session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy", "allow.auto.create.topics")},
@@ -162,31 +162,34 @@ func clientReasons() []reason {
 		reason{[]scope{cluster}, "each attempt to connect gets the same time, socket.connection.setup.timeout.ms", []string{"socket.connection.setup.timeout.max.ms"}},
 		reason{[]scope{cluster}, "every address that a name stands for is tried", []string{"client.dns.lookup"}},
 		reason{[]scope{cluster}, leadersOnly, []string{propRack}},
+		reason{[]scope{topScope, flow}, leadersOnly + "; MirrorMaker 2 ignores it there too, and reads A.consumer." + propRack, []string{propRack}},
+		reason{[]scope{topScope}, leadersOnly + "; MirrorMaker 2 ignores it there too, and reads A.consumer." + propRack, []string{"source.consumer." + propRack}},
 	)
 }
 
 // misplaced is where a setting of a client belongs that stands alone; empty where it is none, or stands well.
-func misplaced(s scope, key string) string {
+func (m *mm2File) misplaced(e entry, key string, s scope) string {
 	all := settings("mm2", &ClientSettings{})
 	one, ok := all[key]
 	kind := "consumer."
 	switch {
-	case key == propAcks || key == "compression.type" || key == "linger.ms" || key == "buffer.memory" || key == "enable.idempotence":
-		return "B.producer." + key
+	case key == propAcks || key == propIdempotence:
+		return m.example(e, key, s, "target").Target + ".producer." + key
 	case !ok || s == clusterScope && anyRole.uses(one.field):
 		return ""
 	case RecordProducer.uses(one.field) && !SourceConsumer.uses(one.field):
-		return "B.producer." + key
+		return m.example(e, key, s, "target").Target + ".producer." + key
 	case !SourceConsumer.uses(one.field):
 		kind = "admin."
 	}
+	f := m.example(e, key, s, "source")
 	switch {
 	case s == flowScope:
-		return "A->B.source." + kind + key
+		return f.String() + ".source." + kind + key
 	case s == topScope && anyRole.uses(one.field):
-		return "A." + key
+		return f.Source + "." + key
 	}
-	return "A." + kind + key
+	return f.Source + "." + kind + key
 }
 
 // misspelt is the key of a kind of client that another one is most likely meant for: two letters are wrong at most. Beyond
@@ -210,7 +213,7 @@ func (m *mm2File) unused(e entry, key string, s scope) {
 	if s != clusterScope || !kind {
 		return
 	}
-	alias := strings.TrimSuffix(e.key, "."+key)
+	alias := aliasOf(e, key)
 	all := settings("mm2", &ClientSettings{})
 	for _, flow := range m.named() {
 		for _, r := range rolesAt(s, prefix) {

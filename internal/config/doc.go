@@ -7,7 +7,7 @@
 // Invariants:
 //   - Parse is pure: it reads no other file and no environment variable. What configuration providers stand for is looked
 //     up in the Outside that Examine is given (Load: this process), and in values that have an effect only. Cluster.Kafka
-//     is where PEM files and passwords are read.
+//     and Config.Missing are where PEM files and passwords are read.
 //   - A Config that Parse returns without an error is complete: every field has its final value, every enabled flow has
 //     two different known clusters, every pattern compiles.
 //   - All problems of a file are reported together, each with file, line, key, what is wrong and what to do.

@@ -33,6 +33,7 @@ type mm2File struct {
 	aliases   []string
 	providers map[string]provider // by name
 	outside   Outside
+	all       map[string]entry              // by the whole key
 	top       map[string]entry              // keys at top level
 	clusters  map[string]map[string]entry   // keys after "A."
 	flows     map[FlowName]map[string]entry // keys after "A->B."
@@ -81,6 +82,7 @@ func (m *mm2File) sort(entries []entry) {
 		}
 		last[e.key] = e
 	}
+	m.all = last
 	clusters, ok := last[propClusters]
 	if !ok {
 		m.problem(at{}, "there is no clusters key", "name the aliases: clusters = A, B")

@@ -160,7 +160,7 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 		m.judgeProvider(e, key)
 		return
 	}
-	if m.side(e, key, s) || m.refuse(e, key, s) || s != topScope && m.weakened(e, key) {
+	if m.side(e, key, s) || m.refuse(e, key, s) || s != topScope && m.weakened(e, key) || m.astray(e, key, s) {
 		return
 	}
 	known := m.honoured(s)
@@ -168,22 +168,25 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 		m.unused(e, key, s)
 		return
 	}
-	if right := misplaced(s, key); right != "" {
-		m.warn(e, "write it as %s%s", right, unread(e))
+	if right := m.misplaced(e, key, s); right != "" {
+		m.warn(e, "write it as %s%s", m.there(right), unread(e))
 		return
 	}
 	for _, r := range reasons() {
 		if slices.Contains(r.scopes, s) && slices.ContainsFunc(r.keys, func(k string) bool { return matches(k, key) }) {
 			if n := misspelt(key, known); n != "" && !slices.Contains(r.keys, key) {
-				m.warn(e, "unknown key, did you mean %s?%s", strings.TrimSuffix(e.key, key)+n, unread(e))
+				m.meant(e, strings.TrimSuffix(e.key, key)+n)
 				return
 			}
-			m.idleKey(e, "%s%s%s", r.why, ignoredToo(s, key), unread(e))
+			m.idleKey(e, "%s%s", m.fill(e, key, s, r.why+ignoredToo(s, key)), unread(e))
 			return
 		}
 	}
 	if s != flowScope && slices.Contains(m.honoured(flowScope), key) {
-		m.warn(e, "write it at top level or as A->B.%s%s", key, unread(e))
+		m.warn(e, "%s%s", m.anywhere(e, key, s), unread(e))
+		return
+	}
+	if m.bare(e, key, s) {
 		return
 	}
 	known = slices.Clone(known)
@@ -197,10 +200,15 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 		if now, ok := renamedKeys()[n]; ok {
 			n = now
 		}
-		m.warn(e, "unknown key, did you mean %s?%s", strings.TrimSuffix(e.key, key)+n, unread(e))
+		m.meant(e, strings.TrimSuffix(e.key, key)+n)
 		return
 	}
 	m.warn(e, "unknown key%s", unread(e))
+}
+
+// meant warns about a key that is most likely a misspelt one.
+func (m *mm2File) meant(e entry, likely string) {
+	m.warn(e, "unknown key, did you mean %s?%s", m.there(likely), unread(e))
 }
 
 // matches says whether the key is the pattern, or begins with it where it ends in a star.

@@ -24,33 +24,50 @@ func connectionOf(side string) []string {
 // read; in the two other places it reads nothing.
 func (m *mm2File) side(e entry, key string, s scope) bool {
 	for _, side := range sides() {
-		name, ok := strings.CutPrefix(key, side+".cluster.")
+		name, ok := strings.CutPrefix(key+".", side+".cluster.") // "source.cluster" as well
+		name = strings.TrimSuffix(name, ".")
 		switch {
 		case !ok:
 			continue
+		case name == "":
+			m.warn(e, "unknown key%s", unread(e))
 		case name == "alias":
 			m.sideAlias(e, key, side, s)
 		default:
-			return m.sideKey(e, side, name, s)
+			m.sideKey(e, side, name, s)
 		}
 		return true
 	}
 	return false
 }
 
-// sideKey judges a setting of a side. It leaves what no scope has a meaning for to those who know misspelt keys.
-func (m *mm2File) sideKey(e entry, side, name string, s scope) bool {
+// sideKey judges a setting of a side. What is misspelt is compared with what can stand behind the side, not with the whole
+// key: more than half of that is the same in all of them.
+func (m *mm2File) sideKey(e entry, side, name string, s scope) {
+	known := m.honoured(clusterScope)
 	connection := slices.ContainsFunc(connectionKeys(), func(k string) bool { return matches(k, name) })
-	right := map[string]string{"source": "A.", "target": "B."}[side] + name
+	key := side + ".cluster." + name
+	right := m.example(e, key, s, "source").side(side) + "."
+	near := ""
+	if s == topScope {
+		near = nearest(name, known)
+	}
 	switch {
-	case s != flowScope && connection:
-		m.warn(e, "write it as %s%s", right, unread(e))
+	case name == propRack:
+		m.idleKey(e, "%s", leadersOnly)
+	case s != flowScope && (connection || slices.Contains(known, name)):
+		m.warn(e, "write it as %s%s", m.there(right+name), unread(e))
+	case s == topScope && distance(name, "alias") <= 2:
+		m.meant(e, side+".cluster.alias")
+	case near != "":
+		m.meant(e, right+near)
 	case s == topScope:
-		return false
+		m.warn(e, "unknown key%s", unread(e))
 	case !connection:
-		m.idleKey(e, "settings of clients are read after A. and A->B.%s.consumer. and the like; MirrorMaker 2 ignores it %s too%s", side, placeOf(s), unread(e))
+		m.idleKey(e, "settings of clients are read after %s and %s.%s.consumer. and the like; MirrorMaker 2 ignores it %s too%s",
+			right, m.example(e, key, s, "source"), side, m.fill(e, key, s, placeOf(s)), unread(e))
 	default:
-		alias := m.flowOf(e, side+".cluster."+name).side(side)
+		alias := m.flowOf(e, key).side(side)
 		from := fmt.Sprintf("address and security of the %s are read from %s.%s", side, alias, name)
 		_, own := m.clusters[alias][name]
 		_, shared := m.top[name]
@@ -63,7 +80,6 @@ func (m *mm2File) sideKey(e entry, side, name string, s scope) bool {
 			m.warn(e, "%s, which is missing: write it there%s", from, unread(e))
 		}
 	}
-	return true
 }
 
 // sideAlias judges another name for a flow's source or target. MirrorMaker 2 names topics by it, so going on with the
@@ -75,6 +91,10 @@ func (m *mm2File) sideAlias(e entry, key, side string, s scope) {
 		flows = []FlowName{m.flowOf(e, key)}
 	}
 	value, ok := m.text(e)
+	if ok && value == "" {
+		m.idleKey(e, "it is empty; %s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
+		return
+	}
 	for _, f := range flows {
 		if ok && s != clusterScope && value != f.side(side) && m.enabled(f) {
 			m.problem(e.at(), fmt.Sprintf("MirrorMaker 2 calls the %s of %s %q here, and names remote and internal topics by that", side, f, value),
@@ -82,7 +102,7 @@ func (m *mm2File) sideAlias(e entry, key, side string, s scope) {
 			return
 		}
 	}
-	m.idleKey(e, "%s%s", why, ignoredToo(s, key))
+	m.idleKey(e, "%s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
 }
 
 // flowOf is the flow of a key after "A->B.".

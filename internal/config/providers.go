@@ -302,7 +302,7 @@ func (m *mm2File) judgeProvider(e entry, key string) {
 		return
 	}
 	if near := nearest(rest, known); near != "" {
-		m.warn(e, "unknown key, did you mean %s?", propProviders+"."+name+"."+near)
+		m.warn(e, "unknown key, did you mean %s?", m.there(propProviders+"."+name+"."+near))
 		return
 	}
 	m.warn(e, "unknown key")

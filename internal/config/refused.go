@@ -19,10 +19,11 @@ const (
 )
 
 // refuse reports what would change the records that are mirrored, or how topics are made, and cannot be done here; going on
-// without it would mirror other bytes than the file asks for, or make topics that are to be made by somebody else. Where MirrorMaker 2 ignores the key too there is nothing to refuse. It says
-// whether the key has been dealt with.
+// without it would mirror other bytes than the file asks for, or make topics that are to be made by somebody else. Where
+// MirrorMaker 2 ignores the key too, and for a flow that is off, there is nothing to refuse. It says whether the key has
+// been dealt with.
 func (m *mm2File) refuse(e entry, key string, s scope) bool {
-	if ignoredThere(s, key) {
+	if ignoredThere(s, key) || s == flowScope && !m.enabled(m.flowOf(e, key)) {
 		return false
 	}
 	switch {
@@ -102,7 +103,7 @@ func ignoredThere(s scope, key string) bool {
 	}
 	switch s {
 	case topScope:
-		return in(flowOnlyKeys()) || key == "consumer.auto.offset.reset" || in(workerKeys()) && !in(workerKeysAtTop())
+		return in(flowOnlyKeys()) || in(workerKeys()) && !in(workerKeysAtTop())
 	case clusterScope:
 		return in(flowOnlyKeys()) || in(connectorKeys())
 	default:

@@ -94,6 +94,14 @@ type origins struct {
 	borrowed map[string]string
 }
 
+// named is the file that a field names, for people: what a configuration provider gives is not shown.
+func (o origins) named(file, field string) string {
+	if refs, ok := o.borrowed[field]; ok && file != "" {
+		return "[from " + refs + "]"
+	}
+	return file
+}
+
 // problem is what is wrong with what a field names. Without a known place it is about the whole file.
 func (o origins) problem(what, do string, fields ...string) Problem {
 	p := Problem{File: o.file, What: what, Do: do}

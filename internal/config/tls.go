@@ -39,7 +39,7 @@ func (t TLS) roots(from origins) (*x509.CertPool, error) {
 	}
 	certs, err := kafka.TrustStore(data, password)
 	if err != nil {
-		return nil, storeProblem(from, "trust store", t.CAFile, err, "CAPassword", "CAFile", "CA")
+		return nil, storeProblem(from, "trust store", from.named(t.CAFile, "CAFile"), err, "CAPassword", "CAFile", "CA")
 	}
 	pool := x509.NewCertPool()
 	for _, c := range certs {
@@ -65,7 +65,7 @@ func (t TLS) certificate(from origins) (*tls.Certificate, error) {
 		}
 		pair, err := kafka.KeyStore(store, password, keyPassword)
 		if err != nil {
-			return nil, storeProblem(from, "key store", t.KeystoreFile, err, "KeystorePassword", "KeystoreFile")
+			return nil, storeProblem(from, "key store", from.named(t.KeystoreFile, "KeystoreFile"), err, "KeystorePassword", "KeystoreFile")
 		}
 		return &pair, nil
 	}
@@ -76,7 +76,7 @@ func (t TLS) certificate(from origins) (*tls.Certificate, error) {
 	}
 	pair, err := kafka.PEMKeyPair(cert, key, keyPassword)
 	if err != nil {
-		return nil, storeProblem(from, "client certificate "+origin(t.CertFile)+" with private key", t.KeyFile, err, "KeyPassword", "KeyFile", "Key")
+		return nil, storeProblem(from, "client certificate "+origin(from.named(t.CertFile, "CertFile"))+" with private key", from.named(t.KeyFile, "KeyFile"), err, "KeyPassword", "KeyFile", "Key")
 	}
 	return &pair, nil
 }
@@ -128,7 +128,11 @@ func material(from origins, file, inline string, fields ...string) ([]byte, erro
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, from.problem(readError(err), "name a file that can be read", fields...)
+		what := readError(err)
+		if cause, ok := errors.AsType[*os.PathError](err); ok && from.named(file, fields[0]) != file {
+			what = from.named(file, fields[0]) + ": " + cause.Err.Error()
+		}
+		return nil, from.problem(what, "name a file that can be read", fields...)
 	}
 	return data, nil
 }

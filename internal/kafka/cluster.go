@@ -80,6 +80,8 @@ type Cluster struct {
 	// mirror. Beside an error it gives the last ones that could be had. It is
 	// safe for concurrent use; TLS and SASL above are its first answer.
 	Renew func() (*tls.Config, *SASL, error)
+	// watched: Renew says itself when it fails, see Watched.
+	watched bool
 	// Settings tune connections and requests; the zero value is the defaults.
 	Settings Settings
 	// Dial opens the TCP connection below TLS. Nil is a net.Dialer with a

@@ -20,25 +20,27 @@ func (c Cluster) current() (*tls.Config, *SASL) {
 }
 
 // Watched is the cluster with a Renew that warns in log when newer credentials
-// cannot be read, once for each reason, and says when they can again. Without
-// that a password that nobody can read any more would be noticed when brokers
-// refuse the old one.
+// cannot be read, once for each reason until they can again, and says that too.
+// Without that a password that nobody can read any more would be noticed when
+// brokers refuse the old one. One that is watched already stays as it is: a
+// client that is opened with the cluster of another one says nothing again.
 func (c Cluster) Watched(log *slog.Logger) Cluster {
-	if c.Renew == nil || log == nil {
+	if c.Renew == nil || log == nil || c.watched {
 		return c
 	}
 	var mu sync.Mutex
-	renew, said := c.Renew, ""
+	renew, said := c.Renew, map[string]bool{}
+	c.watched = true
 	c.Renew = func() (*tls.Config, *SASL, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		conf, login, err := renew()
 		switch {
-		case err != nil && err.Error() != said:
-			said = err.Error()
+		case err != nil && !said[err.Error()]:
+			said[err.Error()] = true
 			log.Warn("newer credentials cannot be read: those of before stay in use", "cluster", c.Alias, "error", err)
-		case err == nil && said != "":
-			said = ""
+		case err == nil && len(said) > 0:
+			clear(said)
 			log.Info("newer credentials can be read again", "cluster", c.Alias)
 		}
 		return conf, login, err

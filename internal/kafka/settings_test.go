@@ -111,27 +111,38 @@ func TestRenewalIsSaid(t *testing.T) {
 	c.Renew = func() (*tls.Config, *SASL, error) {
 		return nil, &SASL{Mechanism: "PLAIN", User: "u", Password: "first"}, broken
 	}
-	cl, err := Open(c, slog.New(slog.NewTextHandler(&out, nil)))
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	cl, err := Open(c, log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cl.Close()
+	again, err := Open(cl.Cluster(), log) // as the member of a lane group is, with other time-outs
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
 	for i, step := range []struct{ problem, says string }{
 		{"", ""},
 		{"file pw is blank", `level=WARN msg="newer credentials cannot be read: those of before stay in use" cluster=A error="file pw is blank"`},
 		{"file pw is blank", ""},
 		{"no such file", `error="no such file"`},
+		{"file pw is blank", ""},
+		{"no such file", ""},
 		{"", `level=INFO msg="newer credentials can be read again" cluster=A`},
 		{"", ""},
+		{"no such file", `error="no such file"`},
 	} {
 		broken = nil
 		if step.problem != "" {
 			broken = errors.New(step.problem)
 		}
 		out.Reset()
-		mech, _ := cl.Cluster().Mechanism()
-		if _, _, err := mech.Authenticate(t.Context(), "x:1"); err != nil {
-			t.Fatal(err)
+		for _, one := range []*Client{again, cl} {
+			mech, _ := one.Cluster().Mechanism()
+			if _, _, err := mech.Authenticate(t.Context(), "x:1"); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if got := out.String(); !strings.Contains(got, step.says) || (step.says == "") != (got == "") || strings.Count(got, "\n") > 1 {
 			t.Errorf("step %d: logged %q, want %q", i, got, step.says)

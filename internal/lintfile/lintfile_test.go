@@ -40,7 +40,11 @@ func there(place, syncs string, exists bool, target string, ledger bool) map[str
 // TestWanted: the topics that are asked for, cluster by cluster.
 func TestWanted(t *testing.T) {
 	cfg := config.Examine("x.yaml", []byte(two("flows: [{from: A, to: B}, {from: C, to: B, offset_syncs_location: target}, {from: B, to: C, emit_offset_syncs: false}, {from: C, to: A, enabled: false}]")), config.Outside{}).Config
-	want := map[string][]string{"A": {"mm2-offset-syncs.B.internal"}, "B": {"mm2-offset-syncs.C.internal", "tidemark-ledger.A.internal", "tidemark-ledger.C.internal"}}
+	want := map[string][]string{
+		"A": {"mm2-offset-syncs.B.internal"},
+		"B": {"A.checkpoints.internal", "C.checkpoints.internal", "mm2-offset-syncs.C.internal", "mm2-offsets.A.internal", "mm2-offsets.C.internal", "tidemark-ledger.A.internal", "tidemark-ledger.C.internal"},
+		"C": {"B.checkpoints.internal", "mm2-offsets.B.internal", "tidemark-ledger.B.internal"},
+	}
 	if got := lintfile.Wanted(cfg); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -99,6 +103,14 @@ func TestRisks(t *testing.T) {
 		{"topics not known", "x.yaml", two("flows: [{from: A, to: B}]"), enough, "none", "is there already"},
 		{"ledger not known", "x.yaml", two("flows: [{from: A, to: B}]"), map[string]lintfile.Brokers{"A": {Count: 3, Topics: map[string]bool{"mm2-offset-syncs.B.internal": true}}, "B": {Count: 3}}, "none", "is there already"},
 
+		{"after MirrorMaker 2", "x.yaml", two("flows: [{from: A, to: B}]"), there("B", "mm2-offsets.A.internal", true, "B", false), "risk 0  A->B", "mm2-offsets.A.internal on B is there and tidemark-ledger.A.internal is not, so most likely a MirrorMaker 2 has run this flow: the next run copies nothing into remote topics that hold records already, and stops each of their partitions; docs/from-mirrormaker.md says how to run beside it under another alias, or in its place"},
+		{"after MirrorMaker 2, names kept, no syncs", "x.properties", props + "A->B.enabled = true\nreplication.policy.class = IdentityReplicationPolicy\nemit.offset-syncs.enabled = false", there("B", "mm2-offsets.A.internal", true, "B", false), "risk 0  A->B", "a MirrorMaker 2 has run this flow"},
+		{"after MirrorMaker 2's connectors on a Connect cluster", "x.yaml", two("flows: [{from: A, to: B}]"), there("B", "A.checkpoints.internal", true, "B", false), "risk 0  A->B", "A.checkpoints.internal on B is there and tidemark-ledger.A.internal is not, so most likely a MirrorMaker 2 has run this flow"},
+		{"after MirrorMaker 2, started", "x.yaml", two("flows: [{from: A, to: B}]"), there("B", "mm2-offsets.A.internal", true, "B", true), "none", "has run this flow"},
+		{"no MirrorMaker 2", "x.yaml", two("flows: [{from: A, to: B}]"), there("B", "mm2-offsets.A.internal", false, "B", false), "none", "has run this flow"},
+		{"after MirrorMaker 2, ledger not known", "x.yaml", two("flows: [{from: A, to: B}]"), map[string]lintfile.Brokers{"A": {Count: 3}, "B": {Count: 3, Topics: map[string]bool{"mm2-offsets.A.internal": true}}}, "none", "has run this flow"},
+		{"not known although asked", "x.yaml", two("flows: [{from: A, to: B}]"), map[string]lintfile.Brokers{"A": {Count: 3}}, "note 0  ", "whether cluster B has the 3 brokers that replication factors ask for is not known; "},
+
 		{"clear password", "x.yaml", "clusters: {A: {bootstrap: 'a:1', security: {protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: secretuser, password: secretword}}, B: {bootstrap: 'b:1'}}\nflows: [{from: A, to: B}]", nil, "risk 0  ", "the password for cluster A crosses the network in the clear"},
 		{"no host names", "x.yaml", "clusters: {A: {bootstrap: 'a:1', security: {protocol: SSL, verify_hostname: false}}, B: {bootstrap: 'b:1'}}\nflows: [{from: A, to: B}]", nil, "risk 0  ", "host names of cluster A are not checked"},
 		{"idle cluster", "x.yaml", two("flows: [{from: A, to: B}]"), nil, "note 0  ", "cluster C takes part in no enabled flow"},
@@ -144,6 +156,15 @@ func TestSentences(t *testing.T) {
 		{"groups: []", "groups", "no position is translated"},
 		{"groups: [g], unmirrored_positions: earliest", "groups", "every group of A that matches g and does not match console-consumer-.*, connect-.* or __.* are translated, those below the first mirrored record to the oldest record on B and, while"},
 		{"positions_interval: 500ms", "groups", "read every 500ms"},
+		{"start: earliest", "topics", "topics of brokers and of mirrors never are; a new topic"},
+		{"start: latest", "topics", "never are; no record that A holds when the flow first starts is copied; topics and partitions that are created later are copied whole, where MirrorMaker 2 begins at their end too; a new topic"},
+		{"start: latest", "groups", "read every 1s; a group that stands below the place where mirroring began has no position on B until it has read up to there"},
+		{"start: latest, sync_groups: false", "groups", "sync_groups is off; a group that stands below the place where mirroring began has no position on B until it has read up to there"},
+		{"start: latest, unmirrored_positions: earliest", "groups", "those below the first mirrored record to the oldest record on B and, while a group is not active there, committed on B; they are read every 1s."},
+		{"sync_groups_interval: 5s", "groups", "they are read every 1s, more often than flows[0].sync_groups_interval (line 2) asks for, whose 5s is an upper limit"},
+		{"sync_groups_interval: 500ms", "groups", "they are read every 500ms, as flows[0].sync_groups_interval (line 2) says"},
+		{"sync_groups_interval: 5s, positions_interval: 5s", "groups", "they are read every 5s, as flows[0].sync_groups_interval (line 2) says"},
+		{"sync_groups_interval: 5s, checkpoints_interval: 100ms", "groups", "they are read every 100ms, more often"},
 		{"separator: _", "checkpoints", "are written to A_checkpoints_internal on B"},
 		{"separator: _, internal_separator: false", "checkpoints", "are written to A.checkpoints.internal on B"},
 		{"offset_syncs_location: target", "offset syncs", "are written to mm2-offset-syncs.A.internal on B; nothing is written to A"},
@@ -159,7 +180,7 @@ func TestSentences(t *testing.T) {
 		said := ""
 		for _, s := range r.Flows[0].Sentences {
 			if s.About == tc.about {
-				said += s.Text
+				said += s.Text + "."
 			}
 		}
 		if !strings.Contains(said, tc.want) {
@@ -192,5 +213,19 @@ func TestOrderAndText(t *testing.T) {
 	}
 	if text := r.Text(); !strings.HasPrefix(text, "Errors\n  - x.properties:4: A->B.enabled: ") || !strings.Contains(text, "\nRisks\n") || !strings.Contains(text, "\nNotes\n") {
 		t.Error(text)
+	}
+}
+
+// TestMissing: what a start would be refused for is an error with its line, and a note where no enabled flow needs it.
+func TestMissing(t *testing.T) {
+	r := look("x.yaml", two("flows: [{from: A, to: B, sync_groups: false}]"), nil).With(
+		config.Problems{{File: "x.yaml", Line: 1, Key: "clusters.A.security.password_env", What: "environment variable X is not set", Do: "set it to the password"}},
+		config.Problems{{File: "x.yaml", Line: 2, Key: "clusters.C.security.password_env", What: "environment variable Y is not set", Do: "set it to the password"}})
+	got := lines(r)
+	if got[0] != "error 1 clusters.A.security.password_env : environment variable X is not set; set it to the password" || !strings.HasPrefix(got[1], "risk ") {
+		t.Errorf("%q", got)
+	}
+	if want := "note 2 clusters.C.security.password_env : environment variable Y is not set, and no enabled flow needs it; set it to the password"; got[2] != want || r.Count(lintfile.Error) != 1 {
+		t.Errorf("got  %q\nwant %q", got[2], want)
 	}
 }

@@ -25,7 +25,7 @@ import (
 
 // Severities of a Finding.
 const (
-	Error = "error" // the file cannot be used
+	Error = "error" // the file cannot be used, or not here and now
 	Risk  = "risk"  // it can, and will do something that its author may not want
 	Note  = "note"  // worth knowing
 )
@@ -95,11 +95,28 @@ func Look(file string, e config.Examined, brokers map[string]Brokers) Report {
 		}
 		r.Findings = append(r.Findings, l.risks()...)
 	}
+	r.sort()
+	return r
+}
+
+// With adds what Config.Missing found: a start is refused for what enabled flows use.
+func (r Report) With(used, idle config.Problems) Report {
+	r.Findings = slices.Clone(r.Findings)
+	for _, p := range used {
+		r.Findings = append(r.Findings, Finding{Severity: Error, Line: p.Line, Key: p.Key, Text: p.What, Do: p.Do})
+	}
+	for _, p := range idle {
+		r.Findings = append(r.Findings, Finding{Severity: Note, Line: p.Line, Key: p.Key, Text: p.What + ", and no enabled flow needs it", Do: p.Do})
+	}
+	r.sort()
+	return r
+}
+
+func (r Report) sort() {
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		// What is about no single line comes after what is: 0 - 1 is the largest uint.
 		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(uint(a.Line-1), uint(b.Line-1)))
 	})
-	return r
 }
 
 func rank(severity string) int { return slices.Index([]string{Error, Risk, Note}, severity) }

@@ -21,6 +21,7 @@ func (l looker) risks() []Finding {
 		out = append(out, l.positions(f)...)
 		out = append(out, l.gaps(f)...)
 		out = append(out, l.syncsOfAnother(f)...)
+		out = append(out, l.filled(f)...)
 		if len(f.Topics) == 0 {
 			out = append(out, l.about(f, Risk, "Topics", "no topic is mirrored: the list of topics is empty", ""))
 		}
@@ -206,7 +207,11 @@ func (l looker) replicas() []Finding {
 		b, known := l.brokers[alias]
 		switch {
 		case !known:
-			out = append(out, Finding{Severity: Note, Text: fmt.Sprintf("whether cluster %s has the %d brokers that replication factors ask for is not known", alias, most), Do: "--connect asks it"})
+			do := "--connect asks it"
+			if l.brokers != nil { // something else about it is an error
+				do = "--connect asks it once it can be reached"
+			}
+			out = append(out, Finding{Severity: Note, Text: fmt.Sprintf("whether cluster %s has the %d brokers that replication factors ask for is not known", alias, most), Do: do})
 		case b.Trouble == "":
 			out = append(out, Finding{
 				Severity: Risk, Text: fmt.Sprintf("cluster %s has %s, and more replicas are asked for: %s; those that do not exist yet cannot be created", alias, plural(b.Count, "broker"), strings.Join(words, ", ")),

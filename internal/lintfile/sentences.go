@@ -59,7 +59,7 @@ func (l looker) topics(f config.Flow) string {
 	}
 	text := selected("topic", f.Source, f.Topics, f.TopicsExclude) + " is mirrored; topics of brokers and of mirrors never are; "
 	if f.Start == config.StartLatest {
-		text += "what there is when the flow first starts is mirrored from its end on, topics and partitions that appear later whole; "
+		text += fmt.Sprintf("no record that %s holds when the flow first starts is copied; topics and partitions that are created later are copied whole, where MirrorMaker 2 begins at their end too; ", f.Source)
 	}
 	if !f.RefreshTopics {
 		return text + "new topics and partitions are seen at the next start only"
@@ -128,14 +128,30 @@ func (l looker) groups(f config.Flow) string {
 	if len(f.Groups) == 0 {
 		return "no position is translated, as the list of groups is empty"
 	}
-	text := "the positions of " + selected("group", f.Source, f.Groups, f.GroupsExclude) + " are translated"
+	text, late := "the positions of "+selected("group", f.Source, f.Groups, f.GroupsExclude)+" are translated", ""
 	if f.UnmirroredPositions == config.UnmirroredEarliest {
 		text += ", those below the first mirrored record to the oldest record on " + f.Target
+	} else if f.Start == config.StartLatest {
+		late = fmt.Sprintf("; a group that stands below the place where mirroring began has no position on %s until it has read up to there", f.Target)
 	}
 	if !f.SyncGroupOffsets {
-		return fmt.Sprintf("%s, and not committed on %s: %s is off", text, f.Target, l.Config.FlowKey("SyncGroupOffsets"))
+		return fmt.Sprintf("%s, and not committed on %s: %s is off%s", text, f.Target, l.Config.FlowKey("SyncGroupOffsets"), late)
 	}
-	return fmt.Sprintf("%s and, while a group is not active there, committed on %s; they are read every %s", text, f.Target, span(f.PositionsInterval))
+	return fmt.Sprintf("%s and, while a group is not active there, committed on %s; they are read %s%s", text, f.Target, l.often(f), late)
+}
+
+// often is how often positions are read. The interval of group sync is an upper limit for that, which MirrorMaker 2 takes as
+// the time to wait.
+func (l looker) often(f config.Flow) string {
+	text := "every " + span(f.PositionsInterval)
+	key, line, given := l.Given(f.Name(), "SyncGroupOffsetsInterval")
+	switch {
+	case !given:
+		return text
+	case f.SyncGroupOffsetsInterval > f.PositionsInterval:
+		return fmt.Sprintf("%s, more often than %s (line %d) asks for, whose %s is an upper limit", text, key, line, span(f.SyncGroupOffsetsInterval))
+	}
+	return fmt.Sprintf("%s, as %s (line %d) says", text, key, line)
 }
 
 func (l looker) checkpoints(f config.Flow) string {

@@ -13,12 +13,11 @@ func Wanted(c *config.Config) map[string][]string {
 	out := map[string][]string{}
 	l := looker{Examined: config.Examined{Config: c}}
 	for _, f := range c.EnabledFlows() {
-		if !f.EmitOffsetSyncs {
-			continue
+		out[f.Target] = append(out[f.Target], append(l.marks(f), ledger.TopicName(f.Source))...)
+		if f.EmitOffsetSyncs {
+			at, topic := l.syncsTopic(f)
+			out[at] = append(out[at], topic)
 		}
-		at, topic := l.syncsTopic(f)
-		out[at] = append(out[at], topic)
-		out[f.Target] = append(out[f.Target], ledger.TopicName(f.Source))
 	}
 	for alias := range out {
 		slices.Sort(out[alias])
@@ -48,4 +47,30 @@ func (l looker) syncsOfAnother(f config.Flow) []Finding {
 		fmt.Sprintf("%s on %s is there already and %s on %s is not, so most likely another mirror writes there, such as a MirrorMaker 2: while that runs it takes what this flow writes for its own, and its checkpoints can lie beyond the end of its copies",
 			topic, at, own, f.Target),
 		fmt.Sprintf("set %s while both run, or stop the other one for good first (docs/from-mirrormaker.md)", off))}
+}
+
+// marks are topics on the target by which a MirrorMaker 2 is known that ran the flow: source offsets, which its dedicated mode
+// keeps and no policy names, and checkpoints, which its connectors on a Connect cluster write as well.
+func (l looker) marks(f config.Flow) []string {
+	return []string{"mm2-offsets." + f.Source + ".internal", l.policy(f).CheckpointsTopic(f.Source)}
+}
+
+// filled is about a first run where a MirrorMaker 2 ran under the same alias: nobody kept which source offset each record of
+// its remote topics came from, so nothing is appended to them.
+func (l looker) filled(f config.Flow) []Finding {
+	own, topics := ledger.TopicName(f.Source), l.brokers[f.Target].Topics
+	if ran, known := topics[own]; ran || !known {
+		return nil
+	}
+	for _, mark := range l.marks(f) {
+		if topics[mark] {
+			return []Finding{{
+				Severity: Risk, Flow: f.Name().String(),
+				Text: fmt.Sprintf("%s on %s is there and %s is not, so most likely a MirrorMaker 2 has run this flow: the next run copies nothing into remote topics that hold records already, and stops each of their partitions",
+					mark, f.Target, own),
+				Do: "docs/from-mirrormaker.md says how to run beside it under another alias, or in its place",
+			}}
+		}
+	}
+	return nil
 }

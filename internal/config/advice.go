@@ -1,0 +1,161 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// example is the flow that advice about a key names: the key's own, or the first enabled one that the key's cluster takes
+// part in, on the side that the advice is about if it is there. Where no flow fits, any of the file does: advice with the
+// aliases of the file can be copied, one with A and B cannot.
+func (m *mm2File) example(e entry, key string, s scope, side string) FlowName {
+	if s == flowScope {
+		return m.flowOf(e, key)
+	}
+	named := m.named()
+	enabled := slices.DeleteFunc(slices.Clone(named), func(f FlowName) bool { return !m.enabled(f) })
+	if s == clusterScope {
+		alias := aliasOf(e, key)
+		sides := sides()
+		if side == "target" {
+			slices.Reverse(sides)
+		}
+		for _, flows := range [][]FlowName{enabled, named} {
+			for _, one := range sides {
+				if i := slices.IndexFunc(flows, func(f FlowName) bool { return f.side(one) == alias }); i >= 0 {
+					return flows[i]
+				}
+			}
+		}
+	}
+	switch {
+	case len(enabled) > 0:
+		return enabled[0]
+	case len(named) > 0:
+		return named[0]
+	case len(m.aliases) > 1:
+		return FlowName{Source: m.aliases[0], Target: m.aliases[1]}
+	}
+	return FlowName{Source: "A", Target: "B"}
+}
+
+// aliasOf is the cluster of a key after "A.".
+func aliasOf(e entry, key string) string { return strings.TrimSuffix(e.key, "."+key) }
+
+// fill puts the file's aliases in place of A and B in what is said about a key. After "A." A stands for the key's own
+// cluster.
+func (m *mm2File) fill(e entry, key string, s scope, text string) string {
+	f := m.example(e, key, s, "source")
+	source := f.Source
+	if s == clusterScope {
+		source = aliasOf(e, key)
+	}
+	return strings.TrimPrefix(strings.NewReplacer(
+		" A->B.", " "+f.String()+".", "(A->B.", "("+f.String()+".",
+		" A.", " "+source+".", "(A.", "("+source+".",
+		" B.", " "+f.Target+".", "(B.", "("+f.Target+".",
+	).Replace(" "+text), " ")
+}
+
+// there is the key that an advice names, and where the file has it already.
+func (m *mm2File) there(advised string) string {
+	if e, ok := m.all[advised]; ok {
+		return fmt.Sprintf("%s, which is there already, line %d", advised, e.line)
+	}
+	return advised
+}
+
+// anywhere is advice about a setting of a flow, which may stand in two places.
+func (m *mm2File) anywhere(e entry, key string, s scope) string {
+	text := "write it at top level or as " + m.there(m.example(e, key, s, "source").String()+"."+key)
+	if top, ok := m.top[key]; ok {
+		text += fmt.Sprintf("; %s is there already, line %d", key, top.line)
+	}
+	return text
+}
+
+// astray judges a key of the source's consumer that stands where it sets nothing, and says whether it has. Where the flow
+// then copies something else than the key asks for it is a warning, although MirrorMaker 2 ignores it there too.
+func (m *mm2File) astray(e entry, key string, s scope) bool {
+	prefix, name, kind := cutKind(key)
+	keys := readingKeys()
+	i := slices.IndexFunc(keys, func(k readingKey) bool { return k.name == name })
+	if i < 0 || kind && !strings.HasSuffix(prefix, "consumer.") || m.readHere(e, key, prefix, s) {
+		return false
+	}
+	f := m.example(e, key, s, "source")
+	right := f.Source + ".consumer." + name
+	if s == flowScope {
+		right = f.String() + ".source.consumer." + name
+	}
+	loss := m.loss(e, key, s, keys[i])
+	if kind && loss == "" && unread(e) == "" {
+		return false
+	}
+	if _, ok := m.all[right]; loss != "" && !ok {
+		loss = ": without it " + loss
+	} else if loss != "" {
+		loss = ": " + loss
+	}
+	m.warn(e, "write it as %s%s%s", m.there(right), loss, unread(e))
+	return true
+}
+
+// readHere says whether reading looks in this place.
+func (m *mm2File) readHere(e entry, key, prefix string, s scope) bool {
+	switch s {
+	case topScope:
+		return prefix == "source.consumer."
+	case clusterScope:
+		return prefix == "consumer." && slices.ContainsFunc(m.named(), func(f FlowName) bool { return f.Source == aliasOf(e, key) })
+	default:
+		return prefix == "consumer." || prefix == "source.consumer."
+	}
+}
+
+// loss is what an enabled flow that the key stands near does although the key asks for something else; empty where none does.
+func (m *mm2File) loss(e entry, key string, s scope, reads readingKey) string {
+	if unread(e) != "" {
+		return ""
+	}
+	want := strings.TrimSpace(e.value)
+	for _, name := range m.named() {
+		near := s == topScope || s == flowScope && name == m.flowOf(e, key) ||
+			s == clusterScope && (name.Source == aliasOf(e, key) || name.Target == aliasOf(e, key))
+		if !near || !m.enabled(name) {
+			continue
+		}
+		f := DefaultFlow(name.Source, name.Target)
+		m.reading(&f, name, fieldsAt{})
+		have, does := f.Isolation, map[string]string{ReadCommitted: "copies committed records only", ReadUncommitted: "copies records of aborted transactions too"}
+		if reads.field == "Start" {
+			have, does = f.Start, map[string]string{StartEarliest: "copies everything that " + f.Source + " has at the first start", StartLatest: "copies nothing that " + f.Source + " has at the first start"}
+		}
+		if !strings.EqualFold(have, want) {
+			return fmt.Sprintf("flow %s %s", name, does[have])
+		}
+	}
+	return ""
+}
+
+// bare judges a setting of one kind of client that stands without the kind and would have no effect with it either, and says
+// whether it is one. MirrorMaker 2 reads none of them so.
+func (m *mm2File) bare(e entry, key string, s scope) bool {
+	for _, kind := range clientKinds() {
+		for _, r := range clientReasons() {
+			i := slices.IndexFunc(r.keys, func(k string) bool { return matches(k, kind+"."+key) })
+			if i < 0 || strings.HasSuffix(r.keys[i], "*") && slices.ContainsFunc(m.honoured(s), func(k string) bool { return distance(key, k) <= 2 }) {
+				continue // group.exclude is no setting of a consumer but a misspelt one of a flow
+			}
+			side := "source"
+			if kind == "producer" {
+				side = "target"
+			}
+			m.idleKey(e, "%s", m.fill(e, key, s, r.why+"; MirrorMaker 2 ignores it "+placeOf(s)+" too, and reads ")+
+				m.example(e, key, s, side).side(side)+"."+kind+"."+key+unread(e))
+			return true
+		}
+	}
+	return false
+}
