@@ -13,7 +13,28 @@ import (
 // by the same rule (see Translate) never later than the right ones.
 type SyncTable struct {
 	// syncs strictly increase in Upstream and in Downstream.
-	syncs []OffsetSync
+	syncs []placed
+}
+
+// placed is a sync and what the ones before it tell.
+type placed struct {
+	OffsetSync
+
+	// reach is the source offset below which records can have been copied in front
+	// of the sync. It is above Upstream where the target has more offsets between
+	// two syncs than the source: each is the end marker of a transaction, or a
+	// record that was copied twice after a crash, and nothing tells which. Second
+	// copies in the place of gaps of the source do not show.
+	reach int64
+}
+
+// after gives a sync its reach behind another one of the same target log.
+func (p placed) after(s OffsetSync) placed {
+	copied := s.Downstream - p.Downstream
+	if copied > math.MaxInt64-p.Upstream {
+		return placed{s, math.MaxInt64}
+	}
+	return placed{s, max(s.Upstream, p.reach, p.Upstream+copied)}
 }
 
 // Add takes the next sync in the order of their topic. One that does not go on
@@ -29,18 +50,20 @@ func (t *SyncTable) Add(s OffsetSync) {
 	}
 	n := len(t.syncs)
 	if n == 0 {
-		t.syncs = append(t.syncs, s)
+		t.syncs = append(t.syncs, placed{s, s.Upstream})
 		return
 	}
 	last := t.syncs[n-1]
 	switch {
 	case s.Upstream == last.Upstream && s.Downstream == last.Downstream:
-	case s.Upstream == last.Upstream && s.Downstream > last.Downstream:
-		t.syncs[n-1] = s // copied twice: the later copy is what the next syncs go on from
-	case s.Upstream <= last.Upstream || s.Downstream <= last.Downstream:
-		t.syncs = append(t.syncs[:0], s)
+	case s.Downstream <= last.Downstream:
+		t.syncs = append(t.syncs[:0], placed{s, s.Upstream})
+	case s.Upstream == last.Upstream:
+		t.syncs[n-1] = last.after(s) // copied twice: the later copy is what the next syncs go on from
+	case s.Upstream < last.Upstream:
+		t.syncs = append(t.syncs[:0], last.after(s))
 	default:
-		t.syncs = append(t.syncs, s)
+		t.syncs = append(t.syncs, last.after(s))
 	}
 }
 
@@ -52,7 +75,7 @@ func (t *SyncTable) Oldest() (s OffsetSync, ok bool) {
 	if len(t.syncs) == 0 {
 		return OffsetSync{}, false
 	}
-	return t.syncs[0], true
+	return t.syncs[0].OffsetSync, true
 }
 
 // at is the index of the newest sync at or below a source offset, -1 if there is
@@ -72,7 +95,7 @@ func (t *SyncTable) Translate(upstream int64) (downstream int64, used OffsetSync
 	if i < 0 {
 		return 0, OffsetSync{}, false
 	}
-	used = t.syncs[i]
+	used = t.syncs[i].OffsetSync
 	if used.Upstream == upstream {
 		return used.Downstream, used, true
 	}
@@ -81,19 +104,23 @@ func (t *SyncTable) Translate(upstream int64) (downstream int64, used OffsetSync
 
 // Back gives the source offset of a target offset, both the next one to read, by the same rule the other way round:
 // from the newest sync at or below it, the same place if they are equal, otherwise one past it. MirrorMaker 2 itself has no
-// such way. A reader that moves back and goes on there misses nothing; it reads at most replays records again, for each
-// target offset between can have been one. Records that MirrorMaker 2 copied twice without a sync in between are not
-// counted. ok is false where every sync is above downstream.
+// such way. A reader that moves back and goes on there misses nothing.
+//
+// replays is how many records it reads again at most. Each target offset past the sync can have been one, and so can what
+// was copied above the sync's source offset before it: whoever is killed copies again from further below. That shows where
+// the target has more offsets between two syncs than the source, and makes replays more than the target offsets past the
+// sync. It does not show in front of the oldest sync, nor where the source has gaps. ok is false where every sync is above
+// downstream.
 func (t *SyncTable) Back(downstream int64) (upstream, replays int64, used OffsetSync, ok bool) {
 	i := sort.Search(len(t.syncs), func(i int) bool { return t.syncs[i].Downstream > downstream }) - 1
 	if i < 0 {
 		return 0, 0, OffsetSync{}, false
 	}
-	used = t.syncs[i]
-	if used.Downstream == downstream {
-		return used.Upstream, 0, used, true
+	at := t.syncs[i]
+	if at.Downstream == downstream {
+		return at.Upstream, at.reach - at.Upstream, at.OffsetSync, true
 	}
-	return used.Upstream + 1, downstream - used.Downstream - 1, used, true
+	return at.Upstream + 1, max(downstream-at.Downstream, at.reach-at.Upstream) - 1, at.OffsetSync, true
 }
 
 // Newest is the last sync; ok is false where there is none.
@@ -101,7 +128,7 @@ func (t *SyncTable) Newest() (s OffsetSync, ok bool) {
 	if len(t.syncs) == 0 {
 		return OffsetSync{}, false
 	}
-	return t.syncs[len(t.syncs)-1], true
+	return t.syncs[len(t.syncs)-1].OffsetSync, true
 }
 
 // NoEnd stands for a log end that nobody asked for.

@@ -1,6 +1,7 @@
 package mm2
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -149,7 +150,7 @@ func TestNeverLate(t *testing.T) {
 func TestBack(t *testing.T) {
 	syncs := table([2]int64{100, 200}, [2]int64{150, 251})
 	for _, c := range []struct{ downstream, upstream, replays int64 }{
-		{199, -1, 0}, {200, 100, 0}, {201, 101, 0}, {210, 101, 9}, {250, 101, 49}, {251, 150, 0}, {252, 151, 0}, {300, 151, 48},
+		{199, -1, 0}, {200, 100, 0}, {201, 101, 0}, {210, 101, 9}, {250, 101, 49}, {251, 150, 1}, {252, 151, 0}, {300, 151, 48},
 	} {
 		up, n, _, ok := syncs.Back(c.downstream)
 		if !ok {
@@ -165,6 +166,81 @@ func TestBack(t *testing.T) {
 	newest, ok := syncs.Newest()
 	if _, none := table().Newest(); none || !ok || newest.Upstream != 150 {
 		t.Errorf("newest: %v %v %v", newest, ok, none)
+	}
+}
+
+// TestBackOverSecondCopies: MirrorMaker 2 was killed and copied records again. What the reader has read beyond the place where
+// it began anew is counted, until the mirror is past it.
+func TestBackOverSecondCopies(t *testing.T) {
+	for _, c := range []struct {
+		name                          string
+		syncs                         [][2]int64
+		downstream, upstream, replays int64
+	}{
+		{"0 to 150, and again from 120", [][2]int64{{100, 100}, {120, 151}}, 151, 120, 31},
+		{"the first of them again", [][2]int64{{100, 100}, {120, 151}}, 152, 121, 30},
+		{"and some of them", [][2]int64{{100, 100}, {120, 151}}, 160, 121, 30},
+		{"and more than them", [][2]int64{{100, 100}, {120, 151}}, 190, 121, 38},
+		{"in front of it", [][2]int64{{100, 100}, {120, 151}}, 150, 101, 49},
+		{"at the next sync", [][2]int64{{100, 100}, {120, 151}, {130, 161}}, 161, 130, 21},
+		{"past all of them", [][2]int64{{100, 100}, {120, 151}, {151, 182}}, 182, 151, 0},
+		{"from below the last sync", [][2]int64{{0, 0}, {1000, 1000}, {901, 1001}}, 1001, 901, 100},
+		{"one record twice", [][2]int64{{0, 0}, {7, 7}, {7, 8}}, 8, 7, 1},
+		{"gaps of the source only", [][2]int64{{100, 100}, {200, 150}}, 150, 200, 0},
+		{"the target made anew", [][2]int64{{100, 100}, {120, 151}, {130, 5}}, 5, 130, 0},
+		{"both made anew", [][2]int64{{100, 100}, {120, 151}, {3, 5}}, 5, 3, 0},
+		{"the largest numbers", [][2]int64{{1, 1}, {2, math.MaxInt64 - 1}, {3, math.MaxInt64 - 1}, {4, 5}, {math.MaxInt64 - 1, 9}, {math.MaxInt64 - 2, 20}}, 20, math.MaxInt64 - 2, 2},
+	} {
+		up, n, _, ok := table(c.syncs...).Back(c.downstream)
+		if !ok || up != c.upstream || n != c.replays {
+			t.Errorf("%s: %d, %d, %v; want %+v", c.name, up, n, ok, c)
+		}
+	}
+}
+
+// TestBackAfterRestarts: MirrorMaker 2 is killed now and then and copies again from further below; mostly its first record
+// then has a sync, and every lag-th after it. Nobody who moves back misses a record, or reads more again than Back says.
+func TestBackAfterRestarts(t *testing.T) {
+	twice := 0
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var target []int64 // the source offset of each record
+		var syncs SyncTable
+		next, lag, last := int64(0), 1+r.Int64N(20), int64(-1)
+		for range 200 {
+			lost := false
+			if next > 0 && r.IntN(60) == 0 {
+				next -= min(next, r.Int64N(30))
+				last, lost = -1, r.IntN(4) == 0
+			}
+			if at := int64(len(target)); last < 0 || at-last >= lag {
+				last = at
+				if !lost {
+					syncs.Add(OffsetSync{Topic: "orders", Upstream: next, Downstream: at})
+				}
+			}
+			target = append(target, next)
+			next++
+		}
+		end := int64(0) // below it everything was read: a restart leaves no gap
+		for d := range int64(len(target)) + 1 {
+			if d > 0 {
+				end = max(end, target[d-1]+1)
+			}
+			up, most, used, ok := syncs.Back(d)
+			switch {
+			case !ok:
+			case up > end:
+				t.Fatalf("seed %d: %d goes on at %d by %v and misses %d", seed, d, up, used, end)
+			case end-up > most:
+				t.Fatalf("seed %d: %d goes on at %d by %v and reads %d records again, at most %d were to be", seed, d, up, used, end-up, most)
+			case most > max(0, d-used.Downstream-1):
+				twice++
+			}
+		}
+	}
+	if twice == 0 {
+		t.Error("no second copies were seen")
 	}
 }
 

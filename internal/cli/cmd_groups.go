@@ -31,8 +31,10 @@ not exact, but never past an unread record, and say how many records would be re
 With --check exit code 0 means that the groups, stopped on the source, can be started on the target and go on exactly
 where they left off. It is 3
   - if a position is not exact, or the group has committed on the source since its verdict was made;
-  - if the target's commit (ON TARGET) is absent or behind the translated position (TARGET). A group that is active on the
-    target and has committed there at or beyond it is fine;
+  - if the target's commit (ON TARGET) is absent or behind the translated position (TARGET);
+  - if it is ahead of TARGET and the group has no members on the target, as after a rehearsal there: the group would resume
+    at ON TARGET. With members there it is theirs, and fine; beyond the end of the target's log it never is;
+  - if no worker runs, so that nothing is carried;
   - if group sync is off in FILE, so that no position is written to the target;
   - if the source does not answer, so that newest commits are not known;
   - if a group that was named is left out, or none of its positions is carried.
@@ -40,7 +42,7 @@ Positions that are left out on purpose (filtered, never committed) do not count 
 		Args: atLeast("FILE", "GROUP"),
 		RunE: func(_ *cobra.Command, args []string) error { return runGroups(e, args[0], args[1:], o) },
 	}
-	o.add(cmd, "exit 3 if a position is not exact or not on the target, the group has committed on the source since, a named group is left out, group sync is off, or the source does not answer")
+	o.add(cmd, "exit 3 if a position is not exact or not on the target, or the target's commit is ahead without members there, the group has committed on the source since, a named group is left out, group sync is off, no worker runs, or the source does not answer")
 	return cmd
 }
 
@@ -65,6 +67,11 @@ func runGroups(e *env, file string, names []string, o readOptions) error {
 		return err
 	}
 	e.remarks(s.Header)
+	for _, g := range s.Groups {
+		if g.Named && g.Alive() {
+			e.say("group %s has members on %s now (%s): it goes on committing there; stop it before it is started on %s", status.Printable(g.Group), flow.Source, g.SourceState, flow.Target)
+		}
+	}
 	if err := unknown(cfg, s, names); err != nil {
 		return err
 	}

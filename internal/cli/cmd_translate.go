@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,8 @@ func newTranslate(e *env) *cobra.Command {
 		Use:   "translate FILE GROUP | FILE --topic T --partition P --offset N [--reverse]",
 		Short: "Translate a group's positions, or one offset, to the target",
 		Long: `With GROUP: print where the group would resume on the target, as MirrorMaker's RemoteClusterUtils.translateOffsets
-does: target topic, partition, offset, metadata. Partitions without a place on the target are named on standard error.
+does: target topic, partition, offset, metadata. Partitions without a place on the target are named on standard error, and
+those where the group has committed on the target itself, ahead of the translated offset: it would resume there.
 
 With --topic, --partition and --offset: ask the partition's offset map directly. Offsets are the next record to read.
 --reverse translates an offset of the target to the source.
@@ -43,7 +45,7 @@ mean other records there, or none.` + exitCodesCheck,
 			return runLookup(e, args[0], o)
 		},
 	}
-	o.add(cmd, "exit 3 if a position is not exact (positions that are left out on purpose do not count)")
+	o.add(cmd, "exit 3 if a position is not exact (positions that are left out on purpose do not count), or the target's own commit is ahead of it and the group has no members there")
 	cmd.Flags().StringVar(&o.query.Topic, "topic", "", "source topic (with --reverse its name on the target will do)")
 	cmd.Flags().Int32Var(&o.query.Partition, "partition", 0, "partition of --topic")
 	cmd.Flags().Int64Var(&o.query.Offset, "offset", 0, "offset to translate: the next record to read")
@@ -94,14 +96,22 @@ func runTranslate(e *env, file, group string, o translateOptions) error {
 	if err != nil {
 		return err
 	}
-	if len(t.Offsets)+len(t.Without) > 0 || o.json {
+	if len(t.Offsets) > 0 || o.json {
 		if err := e.print(t, o.json); err != nil {
 			return err
 		}
 	}
 	e.remarks(t.Header)
-	for _, p := range t.Without {
-		e.say("%s-%d has no place on the target: %s", p.Topic, p.Partition, p.Sentence)
+	findings := t.Findings()
+	for _, n := range t.None() {
+		if !o.check || n.Final || len(t.Offsets) == 0 { // otherwise it is a finding, and said as such
+			e.say("%s", n)
+		}
+	}
+	for _, a := range t.Ahead() {
+		if !o.check || !slices.Contains(findings, a) {
+			e.say("%s", a)
+		}
 	}
 	for _, d := range t.Damage {
 		e.say("a record of %s-%d is damaged (offset %d): %s", d.Topic, d.Partition, d.Offset, d.Error)
@@ -109,7 +119,7 @@ func runTranslate(e *env, file, group string, o translateOptions) error {
 	if len(t.Offsets) == 0 {
 		return fmt.Errorf("group %q has no position on the target; `tidemark groups %s %s` says why", group, file, group)
 	}
-	return e.verdict(o.readOptions, t.Complete(), t.Findings())
+	return e.verdict(o.readOptions, t.Complete(), findings)
 }
 
 func runLookup(e *env, file string, o translateOptions) error {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"tidemark/internal/testcluster"
 )
@@ -40,8 +41,12 @@ type pairKey struct{}
 //	until P CMD...  run a command again and again until its standard output matches P
 //	seed            what runs leave on the target, made by hand (see seed_test.go)
 //	down source     end the source cluster
-//	produce T N     write N records to topic T of the source, creating it with one partition
+//	produce T N     write N records to topic T of the source, creating it with one partition where it is not there
+//	foreign T N     write N records to topic T of the target, as somebody else would
 //	commit G T N    commit offset N of partition 0 of topic T for group G on the source
+//	rehearse G T N  commit offset N of partition 0 of topic T for group G on the target
+//	takeback G T    delete the offsets of group G on topic T of the target
+//	member G T      let a consumer of group G read topic T of the source until the script ends
 //	delete T        delete topic T of the target
 //	mirrored T N    wait until topic T of the target holds N records
 //	scrub           standard output, a JSON document, with the snapshot's time and addresses replaced
@@ -58,7 +63,11 @@ func TestScripts(t *testing.T) {
 			"seed":     cmdSeed,
 			"down":     cmdDown,
 			"produce":  cmdProduce,
+			"foreign":  cmdForeign,
 			"commit":   cmdCommit,
+			"rehearse": cmdRehearse,
+			"takeback": cmdTakeBack,
+			"member":   cmdMember,
 			"delete":   cmdDelete,
 			"mirrored": cmdMirrored,
 			"scrub":    cmdScrub,
@@ -168,7 +177,9 @@ func cmdProduce(ts *testscript.TestScript, neg bool, args []string) {
 	ctx, cancel := patience()
 	defer cancel()
 	conn := pair(ts).Source.ClientOpts()
-	ts.Check(testcluster.CreateTopic(ctx, conn, args[0], 1, nil))
+	if err := testcluster.CreateTopic(ctx, conn, args[0], 1, nil); !errors.Is(err, kerr.TopicAlreadyExists) {
+		ts.Check(err)
+	}
 	ts.Check(produceNumbers(ctx, conn, args[0], 0, n))
 }
 
@@ -176,11 +187,15 @@ func cmdCommit(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: commit GROUP TOPIC N")
 	}
+	commitOn(ts, pair(ts).Source, args)
+}
+
+func commitOn(ts *testscript.TestScript, c *testcluster.Fake, args []string) {
 	at, err := strconv.ParseInt(args[2], 10, 64)
 	ts.Check(err)
 	ctx, cancel := patience()
 	defer cancel()
-	cl, err := client(pair(ts).Source.ClientOpts())
+	cl, err := client(c.ClientOpts())
 	ts.Check(err)
 	defer cl.Close()
 	o := kadm.Offsets{}

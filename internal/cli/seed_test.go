@@ -86,7 +86,7 @@ func seedTopics(ctx context.Context, source, target []kgo.Opt) error {
 		produceNumbers(ctx, source, "orders", 2, 40),
 		produceNumbers(ctx, target, "A.orders", 0, 10),
 		produceNumbers(ctx, target, "A.orders", 1, 3),
-		produceNumbers(ctx, target, "A.orders", 2, 40),
+		produceNumbers(ctx, target, "A.orders", 2, 36),
 		produceNumbers(ctx, target, "A.audit", 0, 1),
 	}
 	return errors.Join(errs...)

@@ -25,6 +25,7 @@ import (
 func carried(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
+	w.worker()
 	w.topic(w.target, "A.orders", 2)
 	for range 9 {
 		w.produce(w.target, &kgo.Record{Topic: "A.orders", Value: []byte("ours")})

@@ -16,6 +16,8 @@ func (r *Reader) ends(ctx context.Context, h *status.Header, rows []*row) error 
 	if len(rows) == 0 {
 		return nil
 	}
+	// The target's ends before the source's: what the mirror writes in between cannot look like records of others then,
+	// since the source's end is beyond what the ledger said (see surplus).
 	if err := r.targetEnds(ctx, rows); err != nil {
 		return err
 	}
@@ -35,7 +37,7 @@ func (r *Reader) ends(ctx context.Context, h *status.Header, rows []*row) error 
 			w.Lag = max(0, w.SourceEnd-w.MirroredTo)
 		}
 	}
-	return nil
+	return r.countOthers(ctx, h, rows)
 }
 
 // live is what the source says about its partitions.
@@ -155,6 +157,7 @@ func (r *Reader) seen() string {
 func (w *row) compare(t kafka.Topic) {
 	switch {
 	case another(t.ID, w.targetID):
+		w.anew = true
 		w.remark(fmt.Sprintf("remote topic %s was created anew on the target, and positions of the former one do not hold in it (docs/stopped.md)", w.remote.Topic))
 	case w.State == status.New && w.TargetEnd > w.TargetStart:
 		w.remark(fmt.Sprintf("remote topic %s holds %d offsets that Tidemark did not write", w.remote.Topic, w.TargetEnd-w.TargetStart))

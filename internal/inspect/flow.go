@@ -113,6 +113,9 @@ type row struct {
 	status.Partition
 	source, remote     kafka.TP
 	sourceID, targetID [16]byte // the topics that the ledger speaks about; zero where it says nothing
+	mapEnd             int64    // target offset at which the offset map ends; Unknown without a map
+	ours               []int64  // producer ids that the flow writes or wrote the partition with
+	anew               bool     // the remote topic is another one than the map's
 }
 
 // partitionRows makes the rows of all partitions that the ledger knows about or the flow selects.
@@ -150,7 +153,7 @@ func (r *Reader) partitionRows(contents map[int32]*ledger.Contents, lanes int32,
 }
 
 func (r *Reader) emptyRow(p ledger.Partition, lane int32, state status.State) *row {
-	w := &row{Partition: status.Partition{
+	w := &row{mapEnd: status.Unknown, Partition: status.Partition{
 		Topic: p.Topic, Partition: p.Partition, RemoteTopic: r.policy.RemoteTopic(r.flow.Source, p.Topic), Lane: lane, State: state,
 		MirroredTo: status.Unknown, SourceEnd: status.Unknown, Lag: status.Unknown, TargetStart: status.Unknown, TargetEnd: status.Unknown, Runs: status.Unknown,
 	}}
@@ -180,6 +183,13 @@ func (r *Reader) headRow(c *ledger.Contents, lane int32, p ledger.Partition, h l
 	}
 	w.MirroredTo, w.Runs, w.Missing, w.InDoubt, w.Others = int64(m.Through()), runs(m), len(m.Missing()), m.Doubts(), m.Others()
 	w.sourceID, w.targetID = m.Origin().SourceTopicID, m.Origin().TargetTopicID
+	w.mapEnd, w.ours = int64(m.TargetEnd()), []int64{h.ProducerID}
+	if c.Claim != nil {
+		w.ours = append(w.ours, c.Claim.ProducerID)
+	}
+	if _, chosen := c.Beginning(p, w.sourceID); chosen && m.Origin().SourceStart > 0 {
+		w.remark(fmt.Sprintf("begins at source offset %d (%s: latest)", m.Origin().SourceStart, cmp.Or(r.cfg.FlowKey("Start"), "auto.offset.reset")))
+	}
 	t, known := src.topics[p.Topic]
 	switch {
 	case !src.answer.Source.Reached:

@@ -20,6 +20,7 @@ import (
 // rows is what the verdicts topic says: the newest row of each position.
 type rows struct {
 	by      map[verdicts.Key]verdicts.Row
+	lanes   int32 // partitions of the topic: as many as the flow has lanes
 	damage  []status.Damage
 	trouble []status.Trouble
 }
@@ -42,7 +43,7 @@ func (r *Reader) readRows(ctx context.Context, groups []string) (rows, error) {
 		slices.Sort(partitions)
 		partitions = slices.Compact(partitions)
 	}
-	out := rows{by: map[verdicts.Key]verdicts.Row{}}
+	out := rows{by: map[verdicts.Key]verdicts.Row{}, lanes: n}
 	bad := map[string]status.Damage{}
 	var mu sync.Mutex
 	out.trouble, err = r.readAll(ctx, r.target, r.rows, partitions, func(p int32) func(record) error {
@@ -106,7 +107,8 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 	r.besides(ctx, &out.Header)
 	out.Trouble, out.Damage = found.trouble, found.damage
 	r.current(ctx, &out.Header, found.by)
-	b := &gathered{reader: r, at: out.At, missing: "no lane has written a verdict about this position; " + r.seen(), groups: map[string]map[kafka.TP]*status.Position{}}
+	out.NoWorker = r.noWorker(ctx, &out.Header, found.lanes)
+	b := &gathered{reader: r, at: out.At, missing: r.noVerdict(out.NoWorker), groups: map[string]map[kafka.TP]*status.Position{}}
 	for _, name := range names {
 		b.group(name)
 	}
@@ -127,6 +129,9 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 	}
 	on, err := r.onTarget(ctx, &out.Header, b)
 	if err != nil {
+		return out, err
+	}
+	if err := r.again(ctx, &out.Header, b, on); err != nil {
 		return out, err
 	}
 	if err := b.sourceEnds(ctx, &out.Header); err != nil {
@@ -171,7 +176,7 @@ func (b *gathered) add(key verdicts.Key, row verdicts.Row) {
 func position(topic string, partition int32, committed int64, v translate.Verdict) *status.Position {
 	p := &status.Position{
 		Topic: topic, Partition: partition, Committed: committed, Now: status.Unknown, SourceEnd: status.Unknown, Lag: status.Unknown,
-		Target: status.Unknown, OnTarget: status.Unknown, Exact: v.IsExact(), Verdict: v, Sentence: v.String(),
+		Target: status.Unknown, OnTarget: status.Unknown, TargetEnd: status.Unknown, Exact: v.IsExact(), Verdict: v, Sentence: v.String(),
 	}
 	if v.HasPosition() {
 		p.Target = int64(v.Target)
@@ -257,37 +262,6 @@ func (b *gathered) now(group string, tp kafka.TP, c kafka.Committed) {
 	p.Now = c.Offset
 }
 
-// target is what the target knows about groups.
-type target struct {
-	states    map[string]kafka.Group
-	positions map[string]map[kafka.TP]kafka.Committed
-}
-
-// onTarget asks the target for the groups' states and commits. What it does not tell is a note: the verdicts stand.
-func (r *Reader) onTarget(ctx context.Context, h *status.Header, b *gathered) (target, error) {
-	out := target{states: map[string]kafka.Group{}}
-	if len(b.groups) == 0 {
-		return out, nil
-	}
-	listed, err := r.target.Groups(ctx)
-	if err != nil {
-		h.Notes = append(h.Notes, "states of groups on the target: "+err.Error())
-	}
-	for _, g := range listed {
-		out.states[g.ID] = g
-	}
-	var failed map[string]error
-	out.positions, failed, err = r.target.FetchPositions(ctx, slices.Sorted(maps.Keys(b.groups)), false)
-	if err != nil {
-		h.Notes = append(h.Notes, "positions on the target: "+err.Error())
-		return out, ctx.Err()
-	}
-	for _, g := range slices.Sorted(maps.Keys(failed)) {
-		h.Notes = append(h.Notes, fmt.Sprintf("positions of group %q on the target: %v", g, failed[g]))
-	}
-	return out, nil
-}
-
 // list is the groups in order.
 func (b *gathered) list(states map[string]kafka.Group, on target, names []string) []status.Group {
 	out := []status.Group{}
@@ -295,10 +269,8 @@ func (b *gathered) list(states map[string]kafka.Group, on target, names []string
 		g := status.Group{
 			Group: id, SourceState: states[id].State, TargetState: on.states[id].State, Named: slices.Contains(names, id), Positions: []status.Position{},
 		}
-		for tp, p := range b.groups[id] {
-			if c, ok := on.positions[id][kafka.TP{Topic: p.RemoteTopic, Partition: tp.Partition}]; ok && p.RemoteTopic != "" {
-				p.OnTarget = c.Offset
-			}
+		for _, p := range b.groups[id] {
+			on.fill(id, p)
 			if p.SourceEnd != status.Unknown && p.Committed >= 0 {
 				p.Lag = max(0, p.SourceEnd-p.Committed)
 			}

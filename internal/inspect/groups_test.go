@@ -25,7 +25,9 @@ import (
 func moved(t *testing.T, onTarget int64) *world {
 	t.Helper()
 	w := newWorld(t)
+	w.worker()
 	w.topic(w.target, "A.orders", 2)
+	w.records("A.orders", 9)
 	w.head(ledger.Head{Topic: "orders", SourceEnd: 9}, 9, offsetmap.Origin{})
 	w.row("app", verdicts.Row{RemoteTopic: "A.orders", Committed: 5, SourceEnd: 9, Verdict: translate.Verdict{Kind: translate.Exact, Target: 5}, At: time.Now()})
 	w.commit(w.source, "app", "orders", 5)
@@ -33,6 +35,14 @@ func moved(t *testing.T, onTarget int64) *world {
 		w.commit(w.target, "app", "A.orders", onTarget)
 	}
 	return w
+}
+
+// records writes n records to partition 0 of a topic of the target.
+func (w *world) records(topic string, n int) {
+	w.t.Helper()
+	for i := range n {
+		w.produce(w.target, &kgo.Record{Topic: topic, Value: fmt.Append(nil, i)})
+	}
 }
 
 func (w *world) commit(c *testcluster.Fake, group, topic string, at int64) {
@@ -54,23 +64,31 @@ func (w *world) findings(groups ...string) string {
 }
 
 func TestGroupOnTheTarget(t *testing.T) {
+	const takeBack = "group app: if that was a rehearsal, take it back while the group has no members on B: kafka-consumer-groups.sh --bootstrap-server B --group app --topic A.orders --delete-offsets; a run then commits the translated offsets within a minute"
+	ahead := "group app, orders-0: the target's own commit is ahead by 2: the group would resume there at offset 7, not at 5\n" + takeBack
+	beyond := "group app, orders-0: the target's own commit is offset 12, beyond the log's end there, 9: a consumer that resumes there falls back on its reset rule\n" +
+		"group app, orders-0: the target's own commit is ahead by 7: the group would resume there at offset 12, not at 5\n" + takeBack
+	const off = "group sync is off in flow.yaml: positions are not written to B (sync_groups switches it on)"
 	for _, c := range []struct {
-		onTarget int64
-		want     string
+		onTarget      int64
+		want, syncOff string
 	}{
-		{5, ""},
-		{7, ""},
-		{3, "group app, orders-0: committed on the target is offset 3, it has to be 5"},
-		{status.Unknown, "group app, orders-0: no commit on the target is known, it has to be 5"},
+		{5, "", off},
+		{7, ahead, off + "\n" + ahead},
+		{9, strings.NewReplacer("by 2", "by 4", "offset 7", "offset 9").Replace(ahead), ""},
+		{12, beyond, ""},
+		{3, "group app, orders-0: committed on the target is offset 3, it has to be 5", off},
+		{status.Unknown, "group app, orders-0: no commit on the target is known, it has to be 5", off},
 	} {
 		w := moved(t, c.onTarget)
 		if got := w.findings("app"); got != c.want {
 			t.Errorf("committed %d: %q, want %q", c.onTarget, got, c.want)
 		}
-		w.extra = ", sync_groups: false"
-		off := "group sync is off in flow.yaml: positions are not written to B (sync_groups switches it on)"
-		if got := w.findings("app"); got != off {
-			t.Errorf("committed %d, sync off: %q, want %q", c.onTarget, got, off)
+		if w.extra = ", sync_groups: false"; c.syncOff == "" {
+			continue
+		}
+		if got := w.findings("app"); got != c.syncOff {
+			t.Errorf("committed %d, sync off: %q, want %q", c.onTarget, got, c.syncOff)
 		}
 	}
 }
@@ -151,6 +169,7 @@ func TestSourceDown(t *testing.T) {
 // TestWhenNewTopicsAreSeen: what is new on the source is explained by when a run looks for it.
 func TestWhenNewTopicsAreSeen(t *testing.T) {
 	w := newWorld(t)
+	w.worker()
 	w.commit(w.source, "app", "orders", 5)
 	for extra, want := range map[string]string{
 		"":                               "a new topic or partition is seen within refresh_topics_interval (10m), or at the next start",
@@ -168,6 +187,70 @@ func TestWhenNewTopicsAreSeen(t *testing.T) {
 		}
 		if v := got.Groups[0].Positions[0].Verdict; v.Kind != translate.Pending || !strings.HasSuffix(v.Reason, want) {
 			t.Errorf("%q: %+v", extra, v)
+		}
+	}
+}
+
+// TestNoWorker: a group without a verdict gets none while nobody runs, and what is there does not move.
+func TestNoWorker(t *testing.T) {
+	w := newWorld(t)
+	w.commit(w.source, "app", "orders", 5)
+	got, err := w.reader(Options{}).Groups(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const none = "no worker runs, none of the 4 lanes has an owner"
+	if f := got.Findings(); !slices.Contains(f, none) {
+		t.Errorf("findings: %q", f)
+	}
+	if v := got.Groups[0].Positions[0].Verdict; v.Reason != "no lane has written a verdict about this position, and no worker runs" {
+		t.Errorf("verdict: %+v", v)
+	}
+	if text := got.Text(); !strings.Contains(text, none+": what is shown is what the last one wrote\n") {
+		t.Errorf("the table does not say it:\n%s", text)
+	}
+}
+
+// TestCarriedOnBetweenTheLooks: a run may carry a group on after its verdicts were read and before its commits are. That
+// is no commit of the group's own.
+func TestCarriedOnBetweenTheLooks(t *testing.T) {
+	w := moved(t, 5)
+	w.before(w.target, func(req kmsg.Request) bool { _, ok := req.(*kmsg.OffsetFetchRequest); return ok }, func() {
+		w.row("app", verdicts.Row{RemoteTopic: "A.orders", Committed: 8, SourceEnd: 9, Verdict: translate.Verdict{Kind: translate.Exact, Target: 8}, At: time.Now()})
+		w.commit(w.target, "app", "A.orders", 8)
+	})
+	got, err := w.reader(Options{}).Groups(t.Context(), []string{"app"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := got.Groups[0].Positions[0]; p.OnTarget != 8 || p.Target != 8 || p.Now != 5 {
+		t.Errorf("committed there %d, translated %d, on the source %d; want 8, 8, 5", p.OnTarget, p.Target, p.Now)
+	}
+	if f := strings.Join(got.Findings(), "\n"); strings.Contains(f, "ahead") {
+		t.Errorf("findings: %s", f)
+	}
+}
+
+// TestTranslateSaysWhatCounts: where the group would resume is its own commit on the target, if that is ahead.
+func TestTranslateSaysWhatCounts(t *testing.T) {
+	for _, c := range []struct {
+		onTarget int64
+		want     string
+	}{
+		{status.Unknown, ""},
+		{5, ""},
+		{7, "A.orders-0: the target's own commit is ahead by 2: the group would resume there at offset 7, not at 5"},
+		{12, "A.orders-0: the target's own commit is offset 12, beyond the log's end there, 9: a consumer that resumes there falls back on its reset rule"},
+	} {
+		w := moved(t, c.onTarget)
+		got, err := w.reader(Options{}).Translate(t.Context(), "app")
+		if err != nil || len(got.Offsets) != 1 || got.Offsets[0].Offset != 5 || got.Offsets[0].OnTarget != c.onTarget {
+			t.Fatalf("committed %d: %+v, %v", c.onTarget, got, err)
+		}
+		for what, lines := range map[string][]string{"says": got.Ahead(), "finds": got.Findings()} {
+			if first := append(lines, "")[0]; first != c.want {
+				t.Errorf("committed %d, %s %q, want %q", c.onTarget, what, first, c.want)
+			}
 		}
 	}
 }

@@ -171,7 +171,7 @@ func meaning(rec record) string {
 	case ledger.KindBegin:
 		if b, err := ledger.DecodeBegin(rec.value); err == nil {
 			if b.Offset == ledger.AtEnd {
-				return "mirrored from the end of the log on, when it is first looked at"
+				return "not looked at yet: mirrored from its end on if the flow selects it"
 			}
 			return fmt.Sprintf("mirrored from source offset %d on", b.Offset)
 		}

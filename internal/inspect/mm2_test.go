@@ -31,6 +31,11 @@ func mirrorMakers(t *testing.T) *world {
 func (w *world) mm2(c *testcluster.Fake, topic string, recs ...mm2.Record) {
 	w.t.Helper()
 	w.topic(c, topic, 1)
+	w.more(c, topic, recs...)
+}
+
+func (w *world) more(c *testcluster.Fake, topic string, recs ...mm2.Record) {
+	w.t.Helper()
 	for _, r := range recs {
 		key, kerr := r.AppendKey(nil)
 		value, verr := r.AppendValue(nil)
@@ -147,6 +152,36 @@ func TestSyncsUnderAnotherSeparator(t *testing.T) {
 	}
 }
 
+// TestBackOfATopicCalledAsARemoteTopic: where a source topic is called A.orders, the way back of A.orders is still that of
+// the remote topic of orders, by offset syncs as by the ledger. A name with another separator is not taken for it.
+func TestBackOfATopicCalledAsARemoteTopic(t *testing.T) {
+	w := mirrorMakers(t)
+	w.filled(w.target, "A.orders", 50)
+	w.filled(w.target, "A.A.orders", 50)
+	w.mm2(w.source, "mm2-offset-syncs.B.internal",
+		mm2.OffsetSync{Topic: "orders", Upstream: 1010, Downstream: 10},
+		mm2.OffsetSync{Topic: "A.orders", Upstream: 7, Downstream: 5},
+		mm2.OffsetSync{Topic: "A.only", Upstream: 7, Downstream: 5})
+	r := w.reader(Options{})
+	for _, c := range []struct {
+		asked, source, remote string
+		at, want              int64
+	}{
+		{"A.orders", "orders", "A.orders", 10, 1010},
+		{"orders", "orders", "A.orders", 10, 1010},
+		{"A.A.orders", "A.orders", "A.A.orders", 5, 7},
+		{"A.only", "A.only", "A.A.only", 5, status.Unknown}, // no such topic on the target: the name is one on the source
+	} {
+		got, err := r.Lookup(t.Context(), Query{Topic: c.asked, Offset: c.at, Reverse: true})
+		if err != nil || got.Topic != c.source || got.RemoteTopic != c.remote || got.SourceAt != c.want {
+			t.Errorf("%s: %s (remote %s) at %d, %v; want %+v", c.asked, got.Topic, got.RemoteTopic, got.SourceAt, err, c)
+		}
+	}
+	if got, err := r.Lookup(t.Context(), Query{Topic: "A-orders", Offset: 10, Reverse: true}); err == nil || !strings.Contains(err.Error(), "no MirrorMaker 2 has left an offset sync of ") {
+		t.Errorf("A-orders is answered for %s: %+v, %v", got.RemoteTopic, got, err)
+	}
+}
+
 // TestSyncsOnTheTarget: with offset_syncs_location target nothing is asked of the source, which is away.
 func TestSyncsOnTheTarget(t *testing.T) {
 	w := mirrorMakers(t)
@@ -165,8 +200,8 @@ func TestSyncsOnTheTarget(t *testing.T) {
 	}
 }
 
-// TestTrimmedAndBeyond: MirrorMaker 2's positions are fitted to the target's log as ours are.
-func TestTrimmedAndBeyond(t *testing.T) {
+// TestTrimmedAndNearTheEnd: MirrorMaker 2's positions are fitted to the target's log as ours are.
+func TestTrimmedAndNearTheEnd(t *testing.T) {
 	w := mirrorMakers(t)
 	w.filled(w.target, "A.orders", 40)
 	if err := testcluster.Trim(t.Context(), w.target.ClientOpts(), "A.orders", 0, 10); err != nil {
@@ -177,10 +212,10 @@ func TestTrimmedAndBeyond(t *testing.T) {
 	if err != nil || len(got.Groups) != 1 || got.Groups[0].Positions[0].Verdict.Kind != translate.Trimmed || got.Groups[0].Positions[0].Target != status.Unknown {
 		t.Errorf("%+v, %v", got, err)
 	}
-	w.mm2(w.source, "mm2-offset-syncs.B.internal", mm2.OffsetSync{Topic: "orders", Upstream: 80, Downstream: 75})
+	w.mm2(w.source, "mm2-offset-syncs.B.internal", mm2.OffsetSync{Topic: "orders", Upstream: 80, Downstream: 38})
 	l, err := w.reader(Options{}).Lookup(t.Context(), Query{Topic: "orders", Offset: 90})
-	if err != nil || l.TargetAt != 40 || l.Exact {
-		t.Errorf("beyond the log end: %+v, %v", l, err)
+	if err != nil || l.TargetAt != 39 || l.Exact || l.Verdict.N != 1 {
+		t.Errorf("near the log end: %+v, %v", l, err)
 	}
 }
 
@@ -246,29 +281,6 @@ func TestNothingAtAll(t *testing.T) {
 		if never := (*ErrNeverRun)(nil); !errors.As(err, &never) || !strings.Contains(err.Error(), "no MirrorMaker 2 has left") {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// MirrorMaker 2 leaves checkpoints behind that are too far on when its remote topic was made anew. Newer offset syncs say
-// where the group stands; without any a place beyond the log's end is none.
-func TestCheckpointOfATopicMadeAnew(t *testing.T) {
-	for _, down := range []int64{75, 30} {
-		w := mirrorMakers(t)
-		w.filled(w.target, "A.orders", 40)
-		w.mm2(w.target, "A.checkpoints.internal", cp("A.orders", 80, down))
-		w.mm2(w.source, "mm2-offset-syncs.B.internal",
-			mm2.OffsetSync{Topic: "orders", Upstream: 79, Downstream: 74}, mm2.OffsetSync{Topic: "orders", Upstream: 80, Downstream: 0}, mm2.OffsetSync{Topic: "orders", Upstream: 100, Downstream: 20})
-		got, err := w.reader(Options{}).Translate(t.Context(), "g")
-		if err != nil || len(got.Offsets) != 1 || got.Offsets[0].Offset != 0 {
-			t.Errorf("checkpoint at %d: %+v, %v", down, got.Offsets, err)
-		}
-	}
-	w := mirrorMakers(t)
-	w.filled(w.target, "A.orders", 40)
-	w.mm2(w.target, "A.checkpoints.internal", cp("A.orders", 80, 75))
-	got, err := w.reader(Options{}).Translate(t.Context(), "g")
-	if err != nil || len(got.Offsets) != 0 || len(got.Without) != 1 || !strings.Contains(got.Without[0].Sentence, "whose log ends at 40") {
-		t.Errorf("beyond the end: %+v, %v", got, err)
 	}
 }
 

@@ -115,14 +115,21 @@ func (r *Reader) bounds(ctx context.Context, h *status.Header, l *left, of []mm2
 	if len(remote) == 0 {
 		return nil
 	}
+	if err := r.boundingSyncs(ctx, h, l, source); err != nil {
+		return err
+	}
 	var tps []kafka.TP
 	for tp := range remote {
 		tps = append(tps, tp)
 	}
+	// After the syncs: in the other order one that MirrorMaker 2 writes in between would lie beyond its log's end.
 	var err error
-	if l.logs, l.noLog, err = r.target.extents(ctx, tps); err != nil {
-		return err
-	}
+	l.logs, l.noLog, err = r.target.extents(ctx, tps)
+	return err
+}
+
+// boundingSyncs reads the offset syncs of source partitions, where they can be read.
+func (r *Reader) boundingSyncs(ctx context.Context, h *status.Header, l *left, source map[kafka.TP]bool) error {
 	const wide = "how much would be read again is bounded by the target's log ends alone: "
 	if r.syncsOnSource() && !h.Source.Reached && (h.Source.Asked || !r.openSource(ctx, h)) {
 		h.Notes = append(h.Notes, wide+"MirrorMaker 2's offset syncs are on the source")
@@ -143,6 +150,16 @@ func (r *Reader) bounds(ctx context.Context, h *status.Header, l *left, of []mm2
 	return nil
 }
 
+// anew says that offset syncs are about another log than the one that is there; empty where nothing shows it. MirrorMaker 2
+// writes a sync once its record is in the log, so none of this log can be at its end or beyond it.
+func (s *syncs) anew(remote kafka.TP, log extent) string {
+	newest, ok := s.Newest()
+	if !ok || newest.Downstream < log.to {
+		return ""
+	}
+	return fmt.Sprintf("MirrorMaker 2's offset syncs go to offset %d of %s, whose log ends at %d: the remote topic was made anew, or lost records", newest.Downstream, remote, log.to)
+}
+
 // judge is the verdict about a checkpoint.
 func (r *Reader) judge(l *left, c mm2.Checkpoint) translate.Verdict {
 	remote := kafka.TP{Topic: c.Topic, Partition: c.Partition}
@@ -150,9 +167,12 @@ func (r *Reader) judge(l *left, c mm2.Checkpoint) translate.Verdict {
 	if !ok {
 		return r.noRemote(remote, l.noLog[remote])
 	}
-	table := &mm2.SyncTable{}
-	if s := l.syncs[kafka.TP{Topic: r.sourceTopic(c.Topic), Partition: c.Partition}]; s != nil {
-		table = &s.SyncTable
+	table := l.syncs[kafka.TP{Topic: r.sourceTopic(c.Topic), Partition: c.Partition}]
+	if table == nil {
+		table = &syncs{}
+	}
+	if why := table.anew(remote, log); why != "" {
+		return translate.Verdict{Kind: translate.Pending, Target: translate.NoPosition, Reason: why}
 	}
 	// MirrorMaker 2 does not move a checkpoint back, so after its remote topic was made anew one can be too far on. Newer
 	// offset syncs tell, and where there are none, the log's end.

@@ -7,6 +7,7 @@ import (
 
 	"tidemark/internal/kafka"
 	"tidemark/internal/status"
+	"tidemark/mm2"
 	"tidemark/offsetmap"
 )
 
@@ -28,13 +29,15 @@ func (r *Reader) lookupMM2(ctx context.Context, out status.Lookup, q Query, own 
 	if err != nil {
 		return out, err
 	}
-	if by[asked] == nil {
+	// A source topic can be called as the remote topic of another one is. As in mapFor the name is then taken for one on
+	// the target; where another separator made it than that of these syncs it is not.
+	if by[named] != nil && r.remoteTopic(named.Topic, t, is.name) == q.Topic {
 		asked = named
 	}
 	s := by[asked]
 	if s == nil {
 		if errors.As(own, &never) {
-			_, own = instead(never, fmt.Sprintf("an offset sync of %s in %s", asked, is.name), "", false)
+			_, own = instead(never, fmt.Sprintf("an offset sync of %s in %s", named, is.name), "", false)
 		}
 		return out, own
 	}
@@ -62,6 +65,9 @@ func (r *Reader) lookupMM2(ctx context.Context, out status.Lookup, q Query, own 
 	}
 	v := r.noRemote(remote, noLog[remote])
 	if log, ok := logs[remote]; ok {
+		if out.Sentence = s.anew(remote, log); out.Sentence != "" {
+			return out, nil
+		}
 		at := offsetmap.Position{Kind: offsetmap.Bounded, Target: offsetmap.TargetOffset(down), N: s.Replays(q.Offset, down, log.to)}
 		why := fromSync + fmt.Sprintf(", the nearest one below says that source offset %d is %d", used.Upstream, used.Downstream)
 		if used.Upstream == q.Offset {
@@ -85,28 +91,43 @@ func (r *Reader) backMM2(ctx context.Context, out *status.Lookup, q Query, s *sy
 		return err
 	}
 	log, known := logs[remote]
-	newest, _ := s.Newest()
 	oldest, _ := s.Oldest()
 	up, n, used, ok := s.Back(q.Offset)
 	switch {
 	case !known:
 		out.Sentence = fmt.Sprintf("the log of %s is not known: %v", remote, noLog[remote])
-	case newest.Downstream >= log.to:
-		out.Sentence = fmt.Sprintf("MirrorMaker 2's offset syncs go to offset %d of %s, whose log ends at %d: the remote topic was made anew, or lost records", newest.Downstream, remote, log.to)
+	case s.anew(remote, log) != "":
+		out.Sentence = s.anew(remote, log)
 	case q.Offset > log.to:
 		out.Sentence = fmt.Sprintf("the log of %s ends at %d", remote, log.to)
 	case !ok:
 		out.Sentence = fmt.Sprintf("the oldest of MirrorMaker 2's offset syncs that is left is about target offset %d, and it translates nothing below", oldest.Downstream)
-	case used.Downstream == q.Offset:
+	case used.Downstream == q.Offset && n == 0:
 		out.SourceAt, out.Exact = up, true
 		out.Sentence = fmt.Sprintf("exact at source offset %d: %s, one is about this very offset", up, fromSync)
 	default:
 		out.SourceAt = up
-		records := "records"
-		if n == 1 {
-			records = "record"
-		}
-		out.Sentence = fmt.Sprintf("at source offset %d, which replays at most %d %s: %s, the nearest one below says that source offset %d is %d", up, n, records, fromSync, used.Upstream, used.Downstream)
+		out.Sentence = fmt.Sprintf("at source offset %d, which replays at most %s: %s, %s", up, replayed(n), fromSync, below(used, q.Offset, n))
 	}
 	return nil
+}
+
+func replayed(n int64) string {
+	if n == 1 {
+		return "1 record"
+	}
+	return fmt.Sprintf("%d records", n)
+}
+
+// below says what a way back is made of; n is how many records it replays. More than there are target offsets behind the
+// sync are second copies, or look like them.
+func below(used mm2.OffsetSync, target, n int64) string {
+	says := fmt.Sprintf("the nearest one below says that source offset %d is %d", used.Upstream, used.Downstream)
+	if used.Downstream == target {
+		says = "one is about this very offset"
+	}
+	if n > max(0, target-used.Downstream-1) {
+		says += "; up to there the target has more offsets than the source, which are second copies after a crash, or end markers of transactions"
+	}
+	return says
 }

@@ -17,7 +17,8 @@ import (
 )
 
 // Translate gives a group's positions on the target as RemoteClusterUtils.translateOffsets does, from the verdicts
-// topic. The source is not asked. Where no run has been they are MirrorMaker 2's own, from its checkpoints.
+// topic, and beside them what the group has committed there itself. The source is not asked. Where no run has been they
+// are MirrorMaker 2's own, from its checkpoints.
 func (r *Reader) Translate(ctx context.Context, group string) (status.Translation, error) {
 	ctx, cancel, err := r.begin(ctx)
 	if err != nil {
@@ -25,6 +26,18 @@ func (r *Reader) Translate(ctx context.Context, group string) (status.Translatio
 	}
 	defer cancel()
 	out := status.Translation{Header: r.header(), Group: group, Offsets: []status.Offset{}}
+	on, err := r.groupsOnTarget(ctx, &out.Header, []string{group}, nil)
+	if err != nil {
+		return out, err
+	}
+	out, err = r.translate(ctx, out)
+	ownCommits(&out, on)
+	return out, err
+}
+
+// translate gives the positions by the verdicts topic, or by MirrorMaker 2's checkpoints.
+func (r *Reader) translate(ctx context.Context, out status.Translation) (status.Translation, error) {
+	group := out.Group
 	found, err := r.readRows(ctx, []string{group})
 	if never := (*ErrNeverRun)(nil); errors.As(err, &never) {
 		return r.translateMM2(ctx, out, never)

@@ -1,11 +1,15 @@
 package inspect
 
 import (
+	"context"
 	"fmt"
 	"net"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/config"
 	"tidemark/internal/ledger"
@@ -55,8 +59,10 @@ func (w *world) produce(c *testcluster.Fake, recs ...*kgo.Record) {
 func (w *world) head(h ledger.Head, n int64, o offsetmap.Origin) {
 	w.t.Helper()
 	m := offsetmap.New(o)
-	if err := m.Append(offsetmap.Run{Count: n}); err != nil {
-		w.t.Fatal(err)
+	if n > 0 {
+		if err := m.Append(offsetmap.Run{Count: n}); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	h.Map = m.AppendTail(nil)
 	if h.RemoteTopic == "" {
@@ -109,6 +115,35 @@ func (w *world) partition(f status.Flow, topic string, n int32) status.Partition
 	}
 	w.t.Fatalf("no row of %s-%d in %+v", topic, n, f.Partitions)
 	return status.Partition{}
+}
+
+// worker joins the lane group as a worker does, so that every lane has an owner.
+func (w *world) worker() {
+	w.t.Helper()
+	w.target.Client(w.t, kgo.ConsumerGroup("tidemark.A->B"), kgo.ConsumeTopics(ledger.TopicName("A")), kgo.DisableAutoCommit())
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+	r := w.reader(Options{})
+	err := testcluster.Await(ctx, "an owner of each lane", func(ctx context.Context) (bool, string, error) {
+		owners, err := r.owners(ctx)
+		return err == nil && len(owners) == lanes, fmt.Sprint(owners), err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// before does something when a cluster gets the first request of a kind, before that is answered.
+func (w *world) before(c *testcluster.Fake, which func(kmsg.Request) bool, do func()) {
+	w.t.Helper()
+	var once sync.Once
+	c.Control(func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if which(req) {
+			once.Do(func() { c.SleepControl(do) })
+		}
+		return nil, nil, false
+	})
 }
 
 // deaf is an address that takes connections and never answers: a firewall, a hung broker.

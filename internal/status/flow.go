@@ -85,7 +85,8 @@ type Partition struct {
 	// InDoubt is how many records at most stand on the target whose place on the source is not certain, after an unclean
 	// stop with several places to go on from. They may be there twice; positions in front of them are bounded, not exact.
 	InDoubt int64 `json:"in_doubt"`
-	// Others is how many target offsets of what is kept were written by others than the flow.
+	// Others is how many target offsets of what is kept were written by others than the flow: those that the offset map
+	// knows, and those behind its end where nothing of the source is missing on the target.
 	Others int64     `json:"written_by_others"`
 	AsOf   time.Time `json:"as_of,omitzero"` // when the head was written
 }
@@ -115,6 +116,9 @@ func (f Flow) Findings() []string {
 		case p.Missing > 0:
 			out = append(out, f.Flow+": a part of the offset map of "+partitionName(p.Topic, p.Partition)+" is missing")
 		}
+		if p.Others > 0 {
+			out = append(out, f.Flow+": others wrote "+count64(p.Others, "offset", "offsets")+" of "+partitionName(p.RemoteTopic, p.Partition)+" (docs/stopped.md)")
+		}
 	}
 	var free []string
 	for _, l := range f.Lanes {
@@ -124,7 +128,7 @@ func (f Flow) Findings() []string {
 	}
 	switch {
 	case len(free) > 0 && len(free) == len(f.Lanes):
-		out = append(out, f.Flow+": no worker runs, none of the "+strconv.Itoa(len(free))+" lanes has an owner")
+		out = append(out, f.Flow+": "+NoWorker(len(free)))
 	case len(free) > 0:
 		out = append(out, f.Flow+": no owner of lanes "+strings.Join(free, ", "))
 	}

@@ -2,6 +2,7 @@ package status
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"tidemark/internal/translate"
@@ -14,8 +15,11 @@ type Groups struct {
 	Groups   []Group    `json:"groups"`             // by id
 	Excluded []Excluded `json:"excluded,omitempty"` // groups whose positions are not carried, as the source or the verdicts topic says
 	// NotWritten is why no position of any group is written to the target: group sync is off in the file. Empty where it is on.
-	NotWritten string   `json:"not_written,omitempty"`
-	Damage     []Damage `json:"damage,omitempty"` // records of the verdicts topic that cannot be used
+	NotWritten string `json:"not_written,omitempty"`
+	// NoWorker is that no worker runs, so that neither verdicts nor positions are written. Empty where one does, or where
+	// nobody could say.
+	NoWorker string   `json:"no_worker,omitempty"`
+	Damage   []Damage `json:"damage,omitempty"` // records of the verdicts topic that cannot be used
 }
 
 // Group is one consumer group.
@@ -41,6 +45,7 @@ type Position struct {
 	Lag         int64             `json:"lag"`              // source_end - committed
 	Target      int64             `json:"target"`           // the translated position; Unknown where there is none
 	OnTarget    int64             `json:"target_committed"` // what the group has committed on the target now
+	TargetEnd   int64             `json:"target_end"`       // log end of the remote partition; Unknown where there is no commit, or it was not told
 	Exact       bool              `json:"exact"`
 	Verdict     translate.Verdict `json:"verdict"`
 	Sentence    string            `json:"text"`           // the verdict as a sentence
@@ -62,6 +67,9 @@ func (p Position) Stale() bool { return p.Now != Unknown && !p.AsOf.IsZero() && 
 // the group was named: whoever asks about it by name wants to move it.
 func (g Groups) Findings() []string {
 	out := g.sourceFindings()
+	if g.NoWorker != "" {
+		out = append(out, g.NoWorker)
+	}
 	if g.NotWritten != "" {
 		out = append(out, g.NotWritten)
 	}
@@ -71,22 +79,47 @@ func (g Groups) Findings() []string {
 		}
 	}
 	for _, group := range g.Groups {
-		carried := false
-		for _, p := range group.Positions {
-			carried = carried || !p.Verdict.Final()
-			if what := g.finding(group, p); what != "" {
-				out = append(out, "group "+group.Group+", "+partitionName(p.Topic, p.Partition)+": "+what)
-			}
-		}
-		if group.Named && len(group.Positions) > 0 && !carried {
-			out = append(out, "group "+group.Group+": none of its positions is carried to the target")
-		}
+		out = append(out, g.groupFindings(group)...)
 	}
 	for _, d := range g.Damage {
 		out = append(out, "damaged record "+shorten(Printable(d.Key))+" in "+partitionName(d.Topic, d.Partition))
 	}
 	for _, t := range g.Trouble {
 		out = append(out, t.String())
+	}
+	return out
+}
+
+func (g Groups) groupFindings(group Group) []string {
+	var out []string
+	carried := false
+	said := map[string]int{}
+	numbers := map[int][]int32{}
+	for _, p := range group.Positions {
+		carried = carried || !p.Verdict.Final()
+		for _, what := range []string{beyondClause(p.OnTarget, p.TargetEnd), g.finding(group, p)} {
+			if what == "" {
+				continue
+			}
+			key := p.Topic + "\x00" + what // a topic's name has no such byte
+			i, ok := said[key]
+			if !ok {
+				i = len(out)
+				said[key] = i
+				out = append(out, what)
+			}
+			numbers[i] = append(numbers[i], p.Partition)
+		}
+	}
+	for key, i := range said {
+		topic, what, _ := strings.Cut(key, "\x00")
+		out[i] = "group " + group.Group + ", " + partitionsName(topic, numbers[i]) + ": " + what
+	}
+	if topics := group.aheadTopics(); len(topics) > 0 {
+		out = append(out, undo(g.Flow, group.Group, topics))
+	}
+	if group.Named && len(group.Positions) > 0 && !carried {
+		out = append(out, "group "+group.Group+": none of its positions is carried to the target")
 	}
 	return out
 }
@@ -99,18 +132,34 @@ func (g Groups) finding(group Group, p Position) string {
 	case p.Verdict.Final():
 		return ""
 	case p.Stale() && !p.Verdict.HasPosition():
-		return p.Sentence + "; the group has committed on the source since that verdict" // which may be the smaller trouble
+		return p.short() + "; the group has committed on the source since that verdict" // which may be the smaller trouble
 	case p.Stale():
 		return "the group has committed on the source since the verdict was made"
 	case !p.Exact:
-		return p.Sentence
+		return p.short()
 	case g.Source.Reached && p.Now == Unknown:
 		return "the source tells no commit of the group there now, so its newest one is not known"
-	case g.NotWritten != "" || p.Target == Unknown || p.OnTarget >= p.Target:
-		// At or beyond TARGET whoever committed it: a group that has moved commits for itself.
+	case aheadBy(p.OnTarget, p.Target) > 0:
+		// A group that has moved commits for itself. Without members nobody can say that it has.
+		if group.active() {
+			return ""
+		}
+		return aheadClause(p.OnTarget, p.Target)
+	case g.NotWritten != "" || p.Target == Unknown || p.OnTarget == p.Target:
 		return ""
 	}
 	return p.behind(group)
+}
+
+// short is the verdict as a sentence, without the long reason where that is the partition's: it stands in the table, and
+// once more in `tidemark status`.
+func (p Position) short() string {
+	if p.Verdict.Kind == translate.PartitionStopped {
+		v := p.Verdict
+		v.Reason = ""
+		return v.String()
+	}
+	return p.Sentence
 }
 
 // behind says how far the target's commit is from where it has to be.
@@ -127,4 +176,12 @@ func (p Position) behind(group Group) string {
 }
 
 // active says whether the group has members on the target, or had at the look.
-func (g Group) active() bool { return g.TargetState != "" && g.TargetState != "Empty" }
+func (g Group) active() bool { return active(g.TargetState) }
+
+// Alive says whether the group has members on the source, or had at the look, and so goes on committing there.
+func (g Group) Alive() bool { return active(g.SourceState) }
+
+// NoWorker is the sentence about a flow none of whose lanes has an owner.
+func NoWorker(lanes int) string {
+	return "no worker runs, none of the " + strconv.Itoa(lanes) + " lanes has an owner"
+}

@@ -73,11 +73,13 @@ func number(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-func count(n int, one, many string) string {
+func count(n int, one, many string) string { return count64(int64(n), one, many) }
+
+func count64(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return strconv.Itoa(n) + " " + many
+	return strconv.FormatInt(n, 10) + " " + many
 }
 
 // age is how long ago something was, in the largest unit that says enough: "3s", "5m", "2h", "4d".

@@ -114,7 +114,7 @@ func (p Partition) remarks() string {
 		out = append(out, "up to "+count(int(p.InDoubt), "record", "records")+" may stand twice on the target since an unclean stop: positions in front of them are bounded, not exact")
 	}
 	if p.Others > 0 {
-		out = append(out, strconv.FormatInt(p.Others, 10)+" offsets of the remote partition were written by others")
+		out = append(out, "others wrote "+count64(p.Others, "offset", "offsets")+" of the remote partition")
 	}
 	return strings.Join(out, "; ")
 }

@@ -39,8 +39,11 @@ func (g Groups) lag(p Position) string {
 }
 
 func (p Position) verdict() string {
-	if p.OnTarget != Unknown && p.Target != Unknown && p.OnTarget > p.Target {
-		return Printable(p.Sentence) + fmt.Sprintf("; the target's own commit is ahead by %d and counts there", p.OnTarget-p.Target)
+	if what := beyondClause(p.OnTarget, p.TargetEnd); what != "" {
+		return Printable(p.Sentence) + "; " + what
+	}
+	if n := aheadBy(p.OnTarget, p.Target); n > 0 {
+		return Printable(p.Sentence) + fmt.Sprintf("; the target's own commit is ahead by %d and counts there", n)
 	}
 	if p.Stale() {
 		return Printable(p.Sentence) + fmt.Sprintf("; since then the group committed %s on the source", number(p.Now))
@@ -48,16 +51,22 @@ func (p Position) verdict() string {
 	return Printable(p.Sentence)
 }
 
-// remarks are that nothing is written, the groups that are alive on the target, whose own commits count there, and those
-// that are left out.
+// remarks are that nothing is written, the groups that are alive on the target, whose own commits count there, those that
+// were, and those that are left out.
 func (g Groups) remarks() string {
 	var b strings.Builder
+	if g.NoWorker != "" {
+		b.WriteString(Printable(g.NoWorker) + ": what is shown is what the last one wrote\n")
+	}
 	if g.NotWritten != "" {
 		b.WriteString(Printable(g.NotWritten) + "\n")
 	}
 	for _, group := range g.Groups {
 		if group.active() {
 			fmt.Fprintf(&b, "%s is %s on the target: its own commits count there\n", Printable(group.Group), Printable(group.TargetState))
+		}
+		if topics := group.aheadTopics(); len(topics) > 0 {
+			b.WriteString(Printable(undo(g.Flow, group.Group, topics)) + "\n")
 		}
 	}
 	names := map[string][]string{}

@@ -71,7 +71,7 @@ func groups() Groups {
 	at := func(committed, target, on int64, v translate.Verdict) Position {
 		return Position{
 			Topic: "orders", Committed: committed, Now: committed, SourceEnd: 500, SourceAt: now(), SourceLive: true, Lag: 500 - committed,
-			Target: target, OnTarget: on, Exact: v.IsExact(), Verdict: v, Sentence: v.String(), AsOf: ago(time.Minute),
+			Target: target, OnTarget: on, TargetEnd: 450, Exact: v.IsExact(), Verdict: v, Sentence: v.String(), AsOf: ago(time.Minute),
 		}
 	}
 	none := func(k translate.Kind, reason string) translate.Verdict {
@@ -309,7 +309,7 @@ func TestGroupFindings(t *testing.T) {
 		},
 	} {
 		g := Group{Group: "g", TargetState: "Empty"}
-		p := Position{Topic: "orders", Committed: 600, Now: 600, Target: 500, OnTarget: 500, Exact: true, Verdict: exact, Sentence: exact.String(), AsOf: now()}
+		p := Position{Topic: "orders", Committed: 600, Now: 600, Target: 500, OnTarget: 500, TargetEnd: 510, Exact: true, Verdict: exact, Sentence: exact.String(), AsOf: now()}
 		s := Groups{Header: header()}
 		c.change(&s, &g, &p)
 		g.Positions = []Position{p}

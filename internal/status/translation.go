@@ -13,7 +13,9 @@ type Translation struct {
 	Basis   string     `json:"basis,omitempty"`   // what the answer is made of; empty: Tidemark's own verdicts
 	Offsets []Offset   `json:"offsets"`           // by topic and partition
 	Without []Position `json:"without,omitempty"` // positions that have no place on the target, each with its verdict
-	Damage  []Damage   `json:"damage,omitempty"`
+	// TargetState is the group's state on the target, as the target lists it; empty where the group is not there.
+	TargetState string   `json:"target_state,omitempty"`
+	Damage      []Damage `json:"damage,omitempty"`
 }
 
 // Offset is one translated position.
@@ -24,9 +26,12 @@ type Offset struct {
 	Metadata  string `json:"metadata"`
 	Exact     bool   `json:"exact"`
 	Sentence  string `json:"text"`
+	OnTarget  int64  `json:"target_committed"` // what the group has committed there itself; Unknown where it has not
+	TargetEnd int64  `json:"target_end"`       // log end of the partition; Unknown where that was not needed or not told
 }
 
-// Findings are the positions that are not exact.
+// Findings are the positions that are not exact, and those at which the group would not resume, because its own commit
+// on the target is another one that no member there answers for.
 func (t Translation) Findings() []string {
 	var out []string
 	for _, o := range t.Offsets {
@@ -34,9 +39,14 @@ func (t Translation) Findings() []string {
 			out = append(out, partitionName(o.Topic, o.Partition)+": "+o.Sentence)
 		}
 	}
-	for _, p := range t.Without {
-		if !p.Verdict.Final() {
-			out = append(out, partitionName(p.Topic, p.Partition)+": "+p.Sentence)
+	if !active(t.TargetState) {
+		out = append(out, t.ahead()...)
+	} else {
+		out = append(out, t.beyond()...)
+	}
+	for _, n := range t.None() {
+		if !n.Final {
+			out = append(out, n.Where+": "+n.Why)
 		}
 	}
 	for _, x := range t.Trouble {

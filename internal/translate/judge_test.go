@@ -389,3 +389,11 @@ func TestNamesAreStable(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundedByNothing: what replays at most 0 records replays none.
+func TestBoundedByNothing(t *testing.T) {
+	v := Verdict{Kind: Bounded, Target: 0, Reason: "by samples"}
+	if got := v.String(); got != "at offset 0, which replays nothing: by samples" {
+		t.Errorf("%q", got)
+	}
+}

@@ -122,6 +122,9 @@ func (v Verdict) sentence() string {
 	case Trimmed:
 		return fmt.Sprintf("up to %s trimmed on the target", records(v.N))
 	case Bounded:
+		if v.N == 0 {
+			return fmt.Sprintf("at offset %d, which replays nothing", v.Target)
+		}
 		return fmt.Sprintf("at offset %d, which replays at most %s", v.Target, records(v.N))
 	case GroupFiltered:
 		return "the group is filtered out"
