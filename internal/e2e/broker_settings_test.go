@@ -18,6 +18,8 @@ func TestBrokerSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	brokersOfThree.RLock()
+	defer brokersOfThree.RUnlock()
 	cl, err := kafka.Open(kafka.Cluster{Alias: "T", Bootstrap: three.Bootstrap()}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -98,7 +98,7 @@ func (f *flow) faultless(topics ...string) {
 // remoteGrows waits until the target holds n more records of a topic than now.
 func (f *flow) remoteGrows(topic string, n int64) {
 	f.tb.Helper()
-	cl := suite.target.Client(f.tb)
+	cl := f.targetClient()
 	total := func(ctx context.Context) (sum int64, err error) {
 		ends, err := testcluster.Ends(ctx, cl, f.alias+"."+topic, testcluster.ReadUncommitted)
 		for _, e := range ends {

@@ -103,14 +103,18 @@ func (f *flow) properties(more map[string]string) {
 	f.cfg.Flows = enabled(cfg)
 }
 
-// says runs a command of the binary on the flow's properties file, which stands behind what is in args before "FILE".
+// says runs a command of the binary on the flow's file, be it of properties or YAML, which stands behind what is in args before "FILE".
 func (f *flow) says(args ...string) (stdout, stderr string, code int) {
 	f.tb.Helper()
 	path, err := binary()
 	if err != nil {
 		f.tb.Fatal(err)
 	}
-	file := filepath.Join(f.tb.TempDir(), "mm2.properties")
+	name := "mm2.properties"
+	if strings.Contains(f.yaml, "clusters:\n") {
+		name = "flow.yaml"
+	}
+	file := filepath.Join(f.tb.TempDir(), name)
 	if err := os.WriteFile(file, []byte(f.yaml), 0o600); err != nil {
 		f.tb.Fatal(err)
 	}

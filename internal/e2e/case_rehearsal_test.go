@@ -1,0 +1,71 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tidemark/internal/testcluster"
+)
+
+// TestRehearsal: a consumer that was tried out on the target, and stopped, leaves the group's position there at the end. It
+// would not go on where it left off on the source, and groups --check says so until its offsets there are deleted, as
+// docs/cli.md has it.
+func TestRehearsal(t *testing.T) {
+	t.Parallel()
+	const topic, group = "rhs-t", "rhs-g"
+	f := newFlow(t, "rhs", topic, group, "")
+	f.topic(topic, 1, nil)
+	f.produce(testcluster.Load{Topic: topic, Count: 100})
+	at := spots{}
+	at.add(group, topic, 0, 40)
+	f.commitAll(at)
+	f.start()
+	f.reaches(group, topic, 0, 40)
+	checked := func(code int, within time.Duration, parts ...string) {
+		t.Helper()
+		f.until(within, fmt.Sprintf("groups --check exits %d", code), func(context.Context) (bool, string) {
+			out, errs, got := f.says("groups", "FILE", group, "--check")
+			for _, p := range parts {
+				if !strings.Contains(errs, p) {
+					return false, errs
+				}
+			}
+			return got == code, fmt.Sprintf("exit %d: %s%s", got, out, errs)
+		})
+	}
+	checked(0, 30*time.Second)
+
+	c := suite.target.Client(t, kgo.ConsumerGroup(group), kgo.ConsumeTopics(f.remote(topic)), kgo.DisableAutoCommit())
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for n := 0; n < 60; {
+		got := c.PollFetches(ctx)
+		if err := got.Err0(); err != nil {
+			t.Fatal(err)
+		}
+		n += got.NumRecords()
+	}
+	if err := c.CommitUncommittedOffsets(ctx); err != nil {
+		t.Fatal(err)
+	}
+	checked(0, 10*time.Second) // it lives there now
+	c.Close()
+	checked(3, 30*time.Second, "the target's own commit is ahead by 60: the group would resume there at offset 100, not at 40", "--topic "+f.remote(topic)+" --delete-offsets")
+	if _, errs, code := f.says("translate", "FILE", group); code != 0 || !strings.Contains(errs, "ahead by 60") {
+		t.Errorf("translate, exit %d: %s", code, errs)
+	}
+
+	var gone kadm.TopicsSet
+	gone.Add(f.remote(topic), 0)
+	if res, err := f.dst.DeleteOffsets(t.Context(), group, gone); err != nil || res.Error() != nil {
+		t.Fatal(err, res.Error())
+	}
+	checked(0, time.Minute)
+	f.reaches(group, topic, 0, 40)
+}
