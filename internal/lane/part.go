@@ -249,7 +249,11 @@ func (p *Part) pump(now int64) []Action {
 		again := u.sent
 		u.sent, u.inFlight = true, true
 		u.attempts++
-		acts = append(acts, Send{Unit: u, Again: again})
+		s := Send{Unit: u, Again: again}
+		if p.fresh(u, now) {
+			s.NotAfter = u.MaxTimestamp + p.lim.OldAfter
+		}
+		acts = append(acts, s)
 	}
 	return acts
 }

@@ -66,6 +66,9 @@ type Prepare struct{ Pieces []uint64 }
 type Send struct {
 	Unit  *Unit
 	Again bool // bytes are stamped already and must stay identical
+	// NotAfter (ms since the epoch; 0 never) is when young data becomes old: it must not be written later, but come back
+	// to be judged anew.
+	NotAfter int64
 }
 
 // Settled says that a unit needs its bytes no longer.

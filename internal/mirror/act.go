@@ -3,10 +3,12 @@ package mirror
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"tidemark/internal/batch"
+	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/wire"
@@ -74,9 +76,13 @@ func (l *Lane) send(p *part, s lane.Send) {
 		o.stamped = true
 		batch.Patch(o.bytes, batch.Stamp{ProducerID: l.id.ProducerID, Epoch: u.Epoch, Sequence: u.Sequence})
 	}
-	l.flow.producer.Send(wire.Batch{TP: p.remoteTP(), TopicID: core.Map().Origin().TargetTopicID, Bytes: o.bytes, Done: func(r wire.Result) {
+	b := wire.Batch{TP: p.remoteTP(), TopicID: core.Map().Origin().TargetTopicID, Bytes: o.bytes, Done: func(r wire.Result) {
 		l.post(answered{part: p, core: core, unit: u, result: r})
-	}})
+	}}
+	if s.NotAfter != 0 {
+		b.NotAfter = time.UnixMilli(s.NotAfter).Add(-failpoint.Skew()) // as now does it
+	}
+	l.flow.producer.Send(b)
 }
 
 // stopped notes that the core stopped: bytes are let go, the reason is shown, neighbours go on.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -36,6 +37,61 @@ func TestProduceOnlyWhileAllowed(t *testing.T) {
 	allowed.Store(true)
 	if r := p.send(kafka.TP{Topic: "t"}, numbered(t, 0, 1, 10, -1)); r.Err != nil || r.Code != 0 {
 		t.Errorf("allowed: %+v", r)
+	}
+}
+
+// What waited for too long is not written: it comes back as surely unsent, with what is queued behind it, also when the
+// wait is behind another batch of the partition. What has time, or none to keep, goes out.
+func TestProduceNotAfter(t *testing.T) {
+	c := fake(t, 1, "t", 1)
+	n := netTo(t, c, nil)
+	tp := kafka.TP{Topic: "t"}
+	asked := make(chan struct{}, 8)
+	wait := make(chan struct{}, 8)
+	p := startProducer(t, n, ProduceOptions{Depth: 2, Allowed: func() bool {
+		asked <- struct{}{}
+		<-wait
+		return true
+	}})
+	results := make(chan Result, 3)
+	send := func(until time.Time) {
+		p.Send(Batch{TP: tp, Bytes: numbered(t, 0, 1, 10, -1), NotAfter: until, Done: func(r Result) { results <- r }})
+	}
+	soon := time.Now().Add(50 * time.Millisecond)
+	send(soon)
+	send(time.Time{})
+	<-asked // a connection is there
+	<-time.After(time.Until(soon) + time.Millisecond)
+	wait <- struct{}{}
+	for range 2 {
+		if r := p.await(results); !errors.Is(r.Err, ErrUnsent) {
+			t.Errorf("too late: %+v", r)
+		}
+	}
+	close(wait)
+	held := make(chan struct{})
+	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.SleepControl(func() { <-held })
+		return nil, nil, false
+	})
+	send(time.Now().Add(time.Hour))
+	soon = time.Now().Add(50 * time.Millisecond)
+	<-asked
+	send(time.Now().Add(-time.Hour))
+	send(soon)
+	<-time.After(time.Until(soon) + time.Millisecond)
+	close(held)
+	if r := p.await(results); r.Err != nil || r.Code != 0 {
+		t.Errorf("in time: %+v", r)
+	}
+	for range 2 {
+		if r := p.await(results); !errors.Is(r.Err, ErrUnsent) {
+			t.Errorf("too late behind another one: %+v", r)
+		}
+	}
+	send(time.Time{})
+	if r := p.await(results); r.Err != nil || r.Code != 0 || r.BaseOffset != 1 {
+		t.Errorf("without a limit: %+v", r)
 	}
 }
 

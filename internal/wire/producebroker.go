@@ -86,7 +86,7 @@ func (b *produceBroker) run(ctx context.Context) error {
 			return err
 		}
 		err := b.link.connect(ctx)
-		if err == nil && !b.allowed(ctx) {
+		if err == nil && (!b.allowed(ctx) || b.dropLate()) {
 			continue
 		}
 		if err == nil {
@@ -127,6 +127,22 @@ func (b *produceBroker) allowed(ctx context.Context) bool {
 	return false
 }
 
+// dropLate gives back what waited for too long, and says whether there was any.
+// Lines with something under way follow when its answer is in.
+func (b *produceBroker) dropLate() bool {
+	var left []verdict
+	now := time.Now()
+	b.p.mu.Lock()
+	for _, l := range slices.Clone(b.ready) {
+		if l.flying == 0 && l.telling == 0 && l.late(now) {
+			left = append(left, l.drain(unsent(errLate))...)
+		}
+	}
+	b.p.mu.Unlock()
+	b.p.tell(left)
+	return len(left) > 0
+}
+
 // await returns when there is a free slot and something to send in it.
 func (b *produceBroker) await(ctx context.Context) error {
 	for !b.due() {
@@ -151,7 +167,11 @@ func (b *produceBroker) due() bool {
 	}
 	backlog := b.flying == 0 || b.left
 	some := false
+	now := time.Now()
 	for _, l := range b.ready {
+		if l.flying == 0 && l.telling == 0 && l.late(now) {
+			return true // for dropLate
+		}
 		some = some || b.eligible(l)
 		backlog = backlog || len(l.queue) > 1
 		if some && backlog {
@@ -161,11 +181,11 @@ func (b *produceBroker) due() bool {
 	return false
 }
 
-// eligible says whether l's next batch may be sent by b now: not while results
-// of an earlier connection are being told, or a later result could overtake
-// them. The caller holds Producer.mu.
+// eligible says whether l's next batch may be sent by b now: not if it is too
+// late for it, and not while results of an earlier connection are being told, or
+// a later result could overtake them. The caller holds Producer.mu.
 func (b *produceBroker) eligible(l *line) bool {
-	return l.telling == 0 || l.lastConn == b.link.conn
+	return !l.late(time.Now()) && (l.telling == 0 || l.lastConn == b.link.conn)
 }
 
 // produce sends one request with the next batch of every line that has one.

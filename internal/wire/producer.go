@@ -40,7 +40,10 @@ type ProduceOptions struct {
 	Allowed func() bool
 }
 
-var errNotAllowed = errors.New("not allowed to write any more")
+var (
+	errNotAllowed = errors.New("not allowed to write any more")
+	errLate       = errors.New("it waited here for longer than it may be written")
+)
 
 // Batch is one record batch to append. Bytes are a whole v2 batch, with base
 // offset 0 and the producer's stamp.
@@ -51,6 +54,10 @@ type Batch struct {
 	// Brokers before 4.0 are told the name only.
 	TopicID [16]byte
 	Bytes   []byte
+	// NotAfter is when it is too late to write the batch, by the wall clock: it
+	// then comes back as ErrUnsent. Zero is never. A batch can wait here for a
+	// leader or a connection longer than brokers remember its producer.
+	NotAfter time.Time
 	// Done is called exactly once, from a goroutine of the producer or, after
 	// the end of Run, from Send. It may call Send, and should return soon: the
 	// answers of other partitions of the broker wait for it.
@@ -119,10 +126,17 @@ type line struct {
 }
 
 type queued struct {
-	topicID [16]byte // zero: by name
-	bytes   []byte
-	done    func(Result)
-	since   time.Time
+	topicID  [16]byte // zero: by name
+	bytes    []byte
+	done     func(Result)
+	since    time.Time
+	notAfter time.Time
+}
+
+// late says whether the next batch of a line must not be written any more.
+func (l *line) late(now time.Time) bool {
+	at := l.queue[0].notAfter
+	return !at.IsZero() && now.After(at)
 }
 
 // verdict is a result and whom to tell it.
@@ -183,7 +197,7 @@ func (p *Producer) Send(b Batch) {
 		l = &line{tp: b.TP}
 		p.lines[b.TP] = l
 	}
-	l.queue = append(l.queue, queued{b.TopicID, b.Bytes, b.Done, time.Now()})
+	l.queue = append(l.queue, queued{b.TopicID, b.Bytes, b.Done, time.Now(), b.NotAfter})
 	wake := p.settle(l)
 	p.mu.Unlock()
 	if wake != nil {
