@@ -3,9 +3,11 @@ package e2e
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,11 +21,12 @@ import (
 	"tidemark/internal/testcluster"
 )
 
-// suite is the pair of real clusters that all tests share, one that asks who connects and checks their rights, and one of
-// three brokers; the last two are started by the first test that asks for them.
+// suite is the pair of real clusters that all tests share, one that asks who connects and checks their rights, one of
+// three brokers, and one that forgets producers within seconds; the last three are started by the first test that asks for
+// them.
 var suite struct {
-	source, target *testcluster.Real
-	secured, three func() (*testcluster.Real, error)
+	source, target            *testcluster.Real
+	secured, three, forgetful func() (*testcluster.Real, error)
 }
 
 // startLater starts a cluster for the first test that asks for it, in a time of its own: the suite may be minutes old.
@@ -57,7 +60,7 @@ func run(m *testing.M) int {
 		suite.target, err = testcluster.StartReal(ctx, testcluster.RealOptions{Name: "target", Brokers: 1, HeapMB: 768})
 		return err
 	})
-	var secured, three *testcluster.Real
+	var secured, three, forgetful *testcluster.Real
 	suite.secured = sync.OnceValues(func() (_ *testcluster.Real, err error) {
 		secured, err = startLater(securedOptions())
 		return secured, err
@@ -66,9 +69,13 @@ func run(m *testing.M) int {
 		three, err = startLater(threeOptions())
 		return three, err
 	})
+	suite.forgetful = sync.OnceValues(func() (_ *testcluster.Real, err error) {
+		forgetful, err = startLater(forgetfulOptions())
+		return forgetful, err
+	})
 	err := g.Wait()
 	defer func() {
-		for _, r := range []*testcluster.Real{suite.source, suite.target, secured, three} {
+		for _, r := range []*testcluster.Real{suite.source, suite.target, secured, three, forgetful} {
 			if r != nil {
 				_ = r.Stop()
 			}
@@ -77,7 +84,22 @@ func run(m *testing.M) int {
 	if err != nil {
 		return fail(err)
 	}
+	if err := atOnce(4); err != nil {
+		return fail(err)
+	}
 	return m.Run()
+}
+
+// atOnce has n tests run beside each other unless -parallel says otherwise: they wait for time-outs and restarts most of the
+// time, whatever the number of cores.
+func atOnce(n int) error {
+	flag.Parse()
+	told := false
+	flag.Visit(func(f *flag.Flag) { told = told || f.Name == "test.parallel" })
+	if told {
+		return nil
+	}
+	return flag.Set("test.parallel", strconv.Itoa(n))
 }
 
 // flow is one test's flow between the shared clusters. Its source alias is the test's own, so that ledger, verdicts and
@@ -182,7 +204,7 @@ func (f *flow) read(r *testcluster.Real, topic string) []testcluster.Rec {
 // mirrored waits until the remote topic holds as many committed records as the source topic, and gives both.
 func (f *flow) mirrored(topic string) (source, target []testcluster.Rec) {
 	f.tb.Helper()
-	scl, tcl := suite.source.Client(f.tb), suite.target.Client(f.tb)
+	scl, tcl := suite.source.Client(f.tb), f.targetClient()
 	source = f.read(suite.source, topic)
 	f.until(60*time.Second, "all of "+topic+" on the target", func(ctx context.Context) (bool, string) {
 		var err error
