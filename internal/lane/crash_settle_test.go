@@ -51,22 +51,29 @@ func (o *crashOwner) settle(p *crashPart, m *offsetmap.Map) crashOpened {
 // settleTail is Flow.settleTail.
 func (o *crashOwner) settleTail(p *crashPart, out *crashOpened, sourceStart, sourceEnd, tailEnd int64) {
 	m, anchor := out.m, int64(out.m.TargetEnd())
-	t := crashTail{end: tailEnd, epoch: p.head.Epoch, sequence: p.head.Sequence}
+	t := NewTail(anchor, tailEnd, p.head.Epoch, p.head.Sequence)
 	for _, b := range p.target.scan(max(anchor, out.targetStart)) {
 		if b.base >= tailEnd {
 			break
 		}
 		ours := b.pid == p.head.ProducerID || b.pid == o.id.ProducerID
-		if err := t.add(b, anchor, ours); err != nil {
+		index, err := t.Add(Landed{Base: b.base, Count: b.end - b.base, Ours: ours && !b.marker, Marker: b.marker, Epoch: b.epoch, Sequence: b.seq})
+		if err != nil {
 			out.reason = err.Error()
 			return
+		}
+		if !ours || b.marker {
+			continue
+		}
+		for _, r := range b.recs {
+			t.Record(TailRecord{Target: r.offset, Index: index + r.offset - b.base, Hash: r.hash, Key: r.key, Ours: true})
 		}
 	}
 	in := AlignInput{
 		Through: int64(m.Through()), SourceStart: sourceStart, SourceEnd: sourceEnd,
 		SourceStill:    sourceStart <= int64(m.Through()) && !p.source.compacts,
 		SourceCompacts: p.source.compacts, TargetCompacts: p.target.compacts,
-		TargetStart: out.targetStart, TargetEnd: tailEnd, Target: anchor, Count: t.count(anchor, out.targetStart), Tail: t.records,
+		TargetStart: out.targetStart, TargetEnd: tailEnd, Target: anchor, Count: t.Count(out.targetStart), Tail: t.Records(),
 	}
 	var err error
 	if in.Count != 0 {
@@ -78,61 +85,15 @@ func (o *crashOwner) settleTail(p *crashPart, out *crashOpened, sourceStart, sou
 		}
 		out.inexact, p.inexact = a.Duplicates, p.inexact || !a.Exact
 		o.w.say("%s: %s goes on at source offset %d, duplicates %d", o.name, p.target.name, a.Place, a.Duplicates)
-		if err = crashReplay(m, a.Runs, t.landed, tailEnd); err == nil && a.Place > int64(m.Through()) {
+		if err = t.Replay(m, a.Runs); err == nil && a.Place > int64(m.Through()) {
 			err = m.Advance(offsetmap.SourceOffset(a.Place))
 		}
 	} else {
-		err = crashReplay(m, nil, t.landed, tailEnd)
+		err = t.Replay(m, nil)
 	}
 	if err != nil {
 		out.reason = "offset map: " + err.Error()
 	}
-}
-
-// crashTail is tail.
-type crashTail struct {
-	end      int64
-	epoch    int16
-	sequence int32
-	landed   []Landed
-	records  []TailRecord
-	last     int64
-	holes    bool
-	next     int64
-}
-
-func (t *crashTail) add(b crashBatch, anchor int64, ours bool) error {
-	from := max(b.base, anchor)
-	if t.next == 0 {
-		t.next = anchor
-	}
-	t.holes = t.holes || from > t.next
-	t.next = b.end
-	l := Landed{Base: from, Count: b.end - from, Ours: ours && !b.marker, Marker: b.marker, Epoch: b.epoch, Sequence: b.seq}
-	t.landed = append(t.landed, l)
-	if !l.Ours {
-		return nil
-	}
-	if b.epoch != t.epoch {
-		return fmt.Errorf("target offset %d holds a batch of ours in epoch %d, the ledger's head is in epoch %d", b.base, b.epoch, t.epoch)
-	}
-	first := int64(uint32(b.seq-t.sequence) & 0x7fffffff)
-	t.last = first + b.end - b.base
-	t.holes = false
-	for _, r := range b.recs {
-		t.records = append(t.records, TailRecord{Target: r.offset, Index: first + r.offset - b.base, Hash: r.hash, Key: r.key, Ours: true})
-	}
-	return nil
-}
-
-func (t *crashTail) count(anchor, start int64) int64 {
-	if start > anchor || t.next < t.end && len(t.landed) > 0 || len(t.landed) == 0 {
-		return -1
-	}
-	if t.holes {
-		return -1
-	}
-	return t.last
 }
 
 // survivors is Flow.survivors.
@@ -164,46 +125,4 @@ func (p *crashPart) survivors(in AlignInput) (out []SourceRecord) {
 		}
 	}
 	return out
-}
-
-// crashReplay is replay.
-func crashReplay(m *offsetmap.Map, runs []offsetmap.Run, landed []Landed, end int64) error {
-	fill := func(to int64) error {
-		for _, l := range landed {
-			a, b := max(l.Base, int64(m.TargetEnd())), min(l.Base+l.Count, to)
-			if b <= a {
-				continue
-			}
-			if a > int64(m.TargetEnd()) {
-				if err := m.Foreign(offsetmap.TargetOffset(a)); err != nil {
-					return err
-				}
-			}
-			var err error
-			switch end := offsetmap.TargetOffset(b); {
-			case l.Marker:
-				err = m.Marker(end)
-			case l.Ours:
-				err = m.Doubt(end, b-a)
-			default:
-				err = m.Foreign(end)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if to > int64(m.TargetEnd()) {
-			return m.Foreign(offsetmap.TargetOffset(to))
-		}
-		return nil
-	}
-	for _, r := range runs {
-		if err := fill(int64(r.Target)); err != nil {
-			return err
-		}
-		if err := m.Append(r); err != nil {
-			return err
-		}
-	}
-	return fill(end)
 }

@@ -132,11 +132,7 @@ func (f *Flow) look(ctx context.Context, tp kafka.TP, from, pid int64) (landed [
 		return nil, start, end, nil
 	}
 	err = f.targetNet.Scan(ctx, tp, max(from, start), end, 0, func(v batch.View, _ bool) error {
-		base := max(v.BaseOffset(), from)
-		landed = append(landed, lane.Landed{
-			Base: base, Count: v.NextOffset() - base, Ours: v.ProducerID() == pid && !v.Control(), Marker: v.Control(),
-			Epoch: v.ProducerEpoch(), Sequence: v.BaseSequence(),
-		})
+		landed = append(landed, landedFrom(v, max(v.BaseOffset(), from), pid))
 		return nil
 	})
 	return landed, start, end, err

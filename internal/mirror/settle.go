@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"slices"
 
 	"tidemark/internal/batch"
 	"tidemark/internal/lane"
@@ -72,10 +73,17 @@ var errEnough = errors.New("enough")
 func (f *Flow) settleTail(ctx context.Context, h head, id lane.Identity, o *opened) error {
 	anchor := int64(h.m.TargetEnd())
 	hash := newHasher()
-	t := tail{end: o.tailEnd, epoch: h.former.Epoch, sequence: h.former.Sequence}
+	t := lane.NewTail(anchor, o.tailEnd, h.former.Epoch, h.former.Sequence)
 	err := f.targetNet.Scan(ctx, h.info.remoteTP(), max(anchor, o.targetStart), o.tailEnd, 0, func(v batch.View, _ bool) error {
-		ours := v.ProducerID() == h.former.ProducerID || v.ProducerID() == id.ProducerID
-		return t.add(f.builder, hash, v, anchor, ours)
+		l := landedFrom(v, v.BaseOffset(), h.former.ProducerID, id.ProducerID)
+		index, err := t.Add(l)
+		if err != nil || !l.Ours {
+			return err
+		}
+		return f.builder.Each(v, func(r batch.Record) error {
+			t.Record(lane.TailRecord{Target: r.Offset, Index: index + r.Offset - v.BaseOffset(), Hash: hash.record(r), Key: hash.key(r.Key), Ours: true})
+			return nil
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("read the tail of %s beyond offset %d: %w", h.info.remoteTP(), anchor, err)
@@ -84,7 +92,7 @@ func (f *Flow) settleTail(ctx context.Context, h head, id lane.Identity, o *open
 		Through: int64(h.m.Through()), SourceStart: o.sourceStart, SourceEnd: o.sourceEnd,
 		SourceStill:    o.sourceStart <= int64(h.m.Through()) && !h.info.SourceCompacts,
 		SourceCompacts: h.info.SourceCompacts, TargetCompacts: h.info.TargetCompacts,
-		TargetStart: o.targetStart, TargetEnd: o.tailEnd, Target: anchor, Count: t.count(anchor, o.targetStart), Tail: t.records,
+		TargetStart: o.targetStart, TargetEnd: o.tailEnd, Target: anchor, Count: t.Count(o.targetStart), Tail: t.Records(),
 	}
 	if in.Count != 0 {
 		var epochs []offsetmap.EpochStart
@@ -97,7 +105,7 @@ func (f *Flow) settleTail(ctx context.Context, h head, id lane.Identity, o *open
 			return nil
 		}
 		o.inexact = a.Duplicates
-		if err := replay(o.m, a.Runs, t.landed, o.tailEnd); err != nil {
+		if err := t.Replay(o.m, a.Runs); err != nil {
 			o.reason = "offset map: " + err.Error()
 			return nil //nolint:nilerr // the error is the reason why the partition stops
 		}
@@ -112,7 +120,7 @@ func (f *Flow) settleTail(ctx context.Context, h head, id lane.Identity, o *open
 			}
 		}
 	} else {
-		err = replay(o.m, nil, t.landed, o.tailEnd)
+		err = t.Replay(o.m, nil)
 	}
 	if err != nil {
 		o.reason = "offset map: " + err.Error()
@@ -120,54 +128,12 @@ func (f *Flow) settleTail(ctx context.Context, h head, id lane.Identity, o *open
 	return nil
 }
 
-// tail collects what stands on the target beyond an anchor.
-type tail struct {
-	end      int64
-	epoch    int16 // of the anchor
-	sequence int32
-	landed   []lane.Landed
-	records  []lane.TailRecord
-	last     int64 // records of ours up to and including the last batch seen, by sequence
-	holes    bool  // offsets without a header: whose they were is unknown
-	next     int64
-}
-
-func (t *tail) add(b *batch.Builder, hash *hasher, v batch.View, anchor int64, ours bool) error {
-	from := max(v.BaseOffset(), anchor)
-	if t.next == 0 {
-		t.next = anchor
+// landedFrom is a batch of the target from one of its offsets on; pids are those that are ours.
+func landedFrom(v batch.View, from int64, pids ...int64) lane.Landed {
+	return lane.Landed{
+		Base: from, Count: v.NextOffset() - from, Ours: slices.Contains(pids, v.ProducerID()) && !v.Control(), Marker: v.Control(),
+		Epoch: v.ProducerEpoch(), Sequence: v.BaseSequence(),
 	}
-	t.holes = t.holes || from > t.next
-	t.next = v.NextOffset()
-	l := lane.Landed{Base: from, Count: v.NextOffset() - from, Ours: ours && !v.Control(), Marker: v.Control(), Epoch: v.ProducerEpoch(), Sequence: v.BaseSequence()}
-	t.landed = append(t.landed, l)
-	if !l.Ours {
-		return nil
-	}
-	if v.ProducerEpoch() != t.epoch {
-		return fmt.Errorf("target offset %d holds a batch of ours in epoch %d, the ledger's head is in epoch %d", v.BaseOffset(), v.ProducerEpoch(), t.epoch)
-	}
-	first := int64(uint32(v.BaseSequence()-t.sequence) & 0x7fffffff)
-	t.last = first + v.NextOffset() - v.BaseOffset()
-	t.holes = false // its sequence numbers count what stood in front of it
-	base := v.BaseOffset()
-	return b.Each(v, func(r batch.Record) error {
-		t.records = append(t.records, lane.TailRecord{
-			Target: r.Offset, Index: first + r.Offset - base, Hash: hash.record(r), Key: hash.key(r.Key), Ours: true,
-		})
-		return nil
-	})
-}
-
-// count is how many records of ours were written beyond the anchor, -1 if headers that would tell are gone.
-func (t *tail) count(anchor, start int64) int64 {
-	if start > anchor || t.next < t.end && len(t.landed) > 0 || len(t.landed) == 0 {
-		return -1
-	}
-	if t.holes {
-		return -1 // offsets behind our last batch whose headers are gone: records of ours can have stood there
-	}
-	return t.last
 }
 
 // survivors reads the source's records from the map's end on, as many as can have been mirrored, and the leader epochs
@@ -222,49 +188,6 @@ func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.Alig
 		return nil, nil, fmt.Errorf("read %s from offset %d to find what is mirrored: %w", h.info.TP, from, err)
 	}
 	return out, epochs, nil
-}
-
-// replay writes what a look found into the map, in target order: runs as records, markers as markers, records of ours
-// whose source offset is not certain as in doubt, each of which may be there a second time, and everything else as foreign.
-func replay(m *offsetmap.Map, runs []offsetmap.Run, landed []lane.Landed, end int64) error {
-	fill := func(to int64) error {
-		for _, l := range landed {
-			a, b := max(l.Base, int64(m.TargetEnd())), min(l.Base+l.Count, to)
-			if b <= a {
-				continue
-			}
-			if a > int64(m.TargetEnd()) {
-				if err := m.Foreign(offsetmap.TargetOffset(a)); err != nil {
-					return err
-				}
-			}
-			var err error
-			switch end := offsetmap.TargetOffset(b); {
-			case l.Marker:
-				err = m.Marker(end)
-			case l.Ours:
-				err = m.Doubt(end, b-a)
-			default:
-				err = m.Foreign(end)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if to > int64(m.TargetEnd()) {
-			return m.Foreign(offsetmap.TargetOffset(to))
-		}
-		return nil
-	}
-	for _, r := range runs {
-		if err := fill(int64(r.Target)); err != nil {
-			return err
-		}
-		if err := m.Append(r); err != nil {
-			return err
-		}
-	}
-	return fill(end)
 }
 
 // hasher compares records by content within one process run.

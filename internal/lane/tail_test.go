@@ -1,11 +1,8 @@
-package mirror
+package lane
 
 import (
-	"encoding/binary"
 	"testing"
 
-	"tidemark/internal/batch"
-	"tidemark/internal/lane"
 	"tidemark/offsetmap"
 )
 
@@ -16,10 +13,15 @@ func TestUncertainRecordsBoundPositions(t *testing.T) {
 	if err := m.Append(offsetmap.Run{Source: 0, Target: 0, Count: 10}); err != nil {
 		t.Fatal(err)
 	}
-	landed := []lane.Landed{
-		{Base: 10, Count: 5, Ours: true}, {Base: 15, Count: 1, Marker: true}, {Base: 16, Count: 2, Ours: true}, {Base: 18, Count: 3},
+	tail := NewTail(10, 21, 3, 0)
+	for _, l := range []Landed{
+		{Base: 10, Count: 5, Ours: true, Epoch: 3}, {Base: 15, Count: 1, Marker: true}, {Base: 16, Count: 2, Ours: true, Epoch: 3, Sequence: 5}, {Base: 18, Count: 3},
+	} {
+		if _, err := tail.Add(l); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := replay(m, []offsetmap.Run{{Source: 20, Target: 16, Count: 2}}, landed, 21); err != nil {
+	if err := tail.Replay(m, []offsetmap.Run{{Source: 20, Target: 16, Count: 2}}); err != nil {
 		t.Fatal(err)
 	}
 	if n := m.Doubts(); n != 5 {
@@ -44,7 +46,6 @@ func TestUncertainRecordsBoundPositions(t *testing.T) {
 // TestTailCount: how many records of ours a tail had is known by the sequence numbers of our last batch, and not known where
 // headers behind it are gone, also in front of our own marker.
 func TestTailCount(t *testing.T) {
-	ours := func(seq int32) batch.Stamp { return batch.Stamp{ProducerID: 7, Epoch: 3, Sequence: seq} }
 	for _, c := range []struct {
 		name   string
 		at     []int64 // bases of batches of ours, of two records each, whose sequences follow from where they stand
@@ -60,36 +61,23 @@ func TestTailCount(t *testing.T) {
 		{"the last gone", []int64{10}, 0, 14, -1},
 		{"the last gone in front of a marker", []int64{10}, 14, 15, -1},
 	} {
-		tl := tail{end: c.end, epoch: 3}
-		add := func(base int64, control bool) {
-			recs := []batch.Record{{Value: []byte("a")}, {Value: []byte("b")}}
-			if control {
-				recs = recs[:1]
-			}
-			bytes, err := batch.Build(recs, batch.None, ours(int32(base-10)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			binary.BigEndian.PutUint64(bytes, uint64(base))
-			if control {
-				bytes[22] |= 1 << 5 // attributes
-			}
-			v, _, err := batch.Next(bytes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := tl.add(batch.NewBuilder(), newHasher(), v, 10, true); err != nil {
-				t.Fatal(err)
-			}
-		}
+		tail := NewTail(10, c.end, 3, 0)
 		for _, base := range c.at {
-			add(base, false)
+			index, err := tail.Add(Landed{Base: base, Count: 2, Ours: true, Epoch: 3, Sequence: int32(base - 10)})
+			if err != nil || index != base-10 {
+				t.Errorf("%s: index %d, %v", c.name, index, err)
+			}
 		}
 		if c.marker > 0 {
-			add(c.marker, true)
+			if _, err := tail.Add(Landed{Base: c.marker, Count: 1, Marker: true}); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if got := tl.count(10, 0); got != c.want {
+		if got := tail.Count(0); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
+	}
+	if _, err := NewTail(10, 20, 3, 0).Add(Landed{Base: 10, Count: 1, Ours: true, Epoch: 4}); err == nil {
+		t.Error("a batch of ours in an epoch that no head knows is taken")
 	}
 }

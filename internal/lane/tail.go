@@ -1,0 +1,112 @@
+package lane
+
+import (
+	"fmt"
+
+	"tidemark/offsetmap"
+)
+
+// Tail is what stands on the target beyond a head's anchor, put together from its batch headers in order: whose each batch
+// is, and how many records of ours there were.
+type Tail struct {
+	anchor, end int64
+	epoch       int16
+	sequence    int32
+	landed      []Landed
+	records     []TailRecord
+	last        int64 // records of ours up to and including the last batch seen, by sequence
+	holes       bool  // offsets behind our last batch without a header: whose they were is unknown
+	next        int64
+}
+
+// NewTail begins a tail from the head's anchor to the target's log end. epoch and sequence are those that the next batch at
+// the anchor would have had.
+func NewTail(anchor, end int64, epoch int16, sequence int32) *Tail {
+	return &Tail{anchor: anchor, end: end, epoch: epoch, sequence: sequence, next: anchor}
+}
+
+// Add takes the next batch, whole, even where it begins below the anchor. Of a batch of ours index is the number of its
+// first offset among the records since the anchor; its records follow by Record. An error is a batch of ours in another
+// epoch: the head in the new epoch is acknowledged before anything is written in it (MR1), so there can be none.
+func (t *Tail) Add(l Landed) (index int64, err error) {
+	base, next := l.Base, l.Base+l.Count
+	l.Base = max(base, t.anchor)
+	l.Count = next - l.Base
+	t.holes = t.holes || l.Base > t.next
+	t.next = next
+	t.landed = append(t.landed, l)
+	if !l.Ours {
+		return 0, nil
+	}
+	if l.Epoch != t.epoch {
+		return 0, fmt.Errorf("target offset %d holds a batch of ours in epoch %d, the ledger's head is in epoch %d", base, l.Epoch, t.epoch)
+	}
+	index = int64(uint32(l.Sequence-t.sequence) & 0x7fffffff)
+	t.last = index + next - base
+	t.holes = false // its sequence numbers count what stood in front of it
+	return index, nil
+}
+
+// Record takes a record of ours.
+func (t *Tail) Record(r TailRecord) { t.records = append(t.records, r) }
+
+// Records are those taken.
+func (t *Tail) Records() []TailRecord { return t.records }
+
+// Count is how many records of ours were written beyond the anchor, -1 if headers that would tell are gone. start is the
+// target's log start.
+func (t *Tail) Count(start int64) int64 {
+	switch {
+	case len(t.landed) == 0, start > t.anchor, t.next < t.end:
+		return -1
+	case t.holes: // also in front of our own marker: records of ours can have stood there
+		return -1
+	}
+	return t.last
+}
+
+// Replay writes the tail into the map, in target order: runs, which Align found, as records, markers as markers, records of
+// ours whose source offset is not certain as in doubt, each of which may be there a second time, and everything else as
+// foreign.
+func (t *Tail) Replay(m *offsetmap.Map, runs []offsetmap.Run) error {
+	for _, r := range runs {
+		if err := t.fill(m, int64(r.Target)); err != nil {
+			return err
+		}
+		if err := m.Append(r); err != nil {
+			return err
+		}
+	}
+	return t.fill(m, t.end)
+}
+
+// fill writes what is no run, up to an offset.
+func (t *Tail) fill(m *offsetmap.Map, to int64) error {
+	for _, l := range t.landed {
+		a, b := max(l.Base, int64(m.TargetEnd())), min(l.Base+l.Count, to)
+		if b <= a {
+			continue
+		}
+		if a > int64(m.TargetEnd()) {
+			if err := m.Foreign(offsetmap.TargetOffset(a)); err != nil {
+				return err
+			}
+		}
+		var err error
+		switch end := offsetmap.TargetOffset(b); {
+		case l.Marker:
+			err = m.Marker(end)
+		case l.Ours:
+			err = m.Doubt(end, b-a)
+		default:
+			err = m.Foreign(end)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if to > int64(m.TargetEnd()) {
+		return m.Foreign(offsetmap.TargetOffset(to))
+	}
+	return nil
+}
