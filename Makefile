@@ -7,10 +7,10 @@ REAL := /internal/testcluster$$|/internal/e2e$$|/internal/chaos$$
 # Packages without any goroutine (internal/lint holds them to it), whose histories would take half of the time.
 PURE := /offsetmap$$|/internal/lane$$
 
-.PHONY: help build demo test race lint fmt fuzz bench chaos
+.PHONY: help build demo test race lint fmt fuzz bench chaos campaign
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/tidemark
 	go build -trimpath -o bin/ ./cmd/tidemark
@@ -54,4 +54,14 @@ chaos: ## attack the mirror: kills at named points, and schedules of faults of C
 	@failed=0; run() { echo "$$*"; go test -count=1 -timeout 60m ./internal/chaos -v -chaos.seed=$(CHAOSSEED) "$$@" || failed=1; }; \
 	run -run TestPoints -chaos.each=5; \
 	for world in single three source3 short tv0; do run -run TestChaos -chaos.for=$(CHAOSFOR) -chaos.world=$$world; done; \
+	exit $$failed
+
+# What a release must survive, about an hour and a half: each run logs what was "done".
+campaign: ## the large attack: 1,000 kills, 60 zombies and 5 of 90 s, 50 kills of brokers
+	@failed=0; run() { echo "$$*"; go test -count=1 -timeout 120m ./internal/chaos -v "$$@" || failed=1; }; \
+	run -run TestPoints -chaos.each=8 -chaos.seed=1101 -chaos.world=three; \
+	run -run TestChaos -chaos.seed=1201 -chaos.seeds=6 -chaos.for=150s -chaos.faults=zombie; \
+	run -run TestChaos -chaos.seed=1301 -chaos.for=450s -chaos.faults=longzombie; \
+	run -run TestChaos -chaos.seed=1401 -chaos.seeds=5 -chaos.for=150s -chaos.world=three -chaos.faults=broker,coordinator; \
+	for seed in 1001 1002 1003 1004; do run -run TestPoints -chaos.each=20 -chaos.seed=$$seed; done; \
 	exit $$failed

@@ -15,7 +15,7 @@ var (
 	seedFlag   = flag.Uint64("chaos.seed", 1, "the first seed")
 	seedsFlag  = flag.Uint64("chaos.seeds", 1, "how many seeds, from the first one on")
 	forFlag    = flag.Duration("chaos.for", 12*time.Second, "about how long each schedule is")
-	faultsFlag = flag.String("chaos.faults", "", "kinds of faults, with commas; all but the minute's absence where empty")
+	faultsFlag = flag.String("chaos.faults", "", "kinds of faults, with commas; all but those that take a minute or more where empty")
 	worldFlag  = flag.String("chaos.world", "single", "clusters: single, three (the target), source3, short (expirations), tv0 (transaction.version)")
 	eachFlag   = flag.Int("chaos.each", 1, "how often TestPoints kills at each point")
 	binaryFlag = flag.String("chaos.binary", "", "a binary built with -tags failpoints before, instead of the working tree's")

@@ -48,6 +48,8 @@ func cost(kind string) time.Duration {
 	switch kind {
 	case "minute":
 		return time.Minute
+	case "longzombie":
+		return 90 * time.Second
 	case "zombie", "stoppoint", "away", "rolling", "coordinator", "broker", "source":
 		return 15 * time.Second
 	}
@@ -64,8 +66,9 @@ func kinds() map[string]draw {
 			return atPoint{place(rnd), p, 1 + rnd.IntN(points()[p])}
 		},
 		"zombie": func(rnd *rand.Rand) step {
-			return zombie{place(rnd), between(rnd, 200*time.Millisecond, 16*time.Second)}
+			return zombie{place(rnd), between(rnd, 3*time.Second, 15*time.Second)}
 		},
+		"longzombie": func(rnd *rand.Rand) step { return zombie{place(rnd), 90 * time.Second} },
 		"stoppoint": func(rnd *rand.Rand) step {
 			p := pointNames()[rnd.IntN(len(points()))]
 			return stopPoint{place(rnd), p, 1 + rnd.IntN(points()[p]), between(rnd, 10*time.Second, 16*time.Second)}
@@ -118,11 +121,14 @@ func kinds() map[string]draw {
 // side draws the attacked side: the target twice as often as the source.
 func side(rnd *rand.Rand) string { return []string{"target", "target", "source"}[rnd.IntN(3)] }
 
-// usual are the kinds of a schedule that names none: all but the long one.
+// long are the kinds that a schedule has only where they are named.
+func long() []string { return []string{"minute", "longzombie"} }
+
+// usual are the kinds of a schedule that names none: all but the long ones.
 func usual() []string {
 	var names []string
 	for name := range kinds() {
-		if name != "minute" {
+		if !slices.Contains(long(), name) {
 			names = append(names, name)
 		}
 	}
@@ -139,7 +145,7 @@ func plan(seed uint64, names []string, length time.Duration) ([]planned, error) 
 		name := names[rnd.IntN(len(names))]
 		make, ok := all[name]
 		if !ok {
-			return nil, fmt.Errorf("no fault %q: %s", name, strings.Join(append(usual(), "minute"), ","))
+			return nil, fmt.Errorf("no fault %q: %s", name, strings.Join(append(usual(), long()...), ","))
 		}
 		steps = append(steps, planned{100 + rnd.Int64N(1500), make(rnd)})
 		t += cost(name)
@@ -196,7 +202,7 @@ func TestPlanIsItsSeed(t *testing.T) {
 		t.Error("a schedule does not follow from its seed alone")
 	}
 	for name := range kinds() {
-		if !strings.Contains(one, strings.Fields(fmt.Sprint(kinds()[name](rand.New(rand.NewPCG(1, 1)))))[0]) && name != "minute" {
+		if !strings.Contains(one, strings.Fields(fmt.Sprint(kinds()[name](rand.New(rand.NewPCG(1, 1)))))[0]) && !slices.Contains(long(), name) {
 			t.Errorf("an hour of faults has none of kind %s", name)
 		}
 	}

@@ -35,10 +35,11 @@ func (s broker) String() string {
 
 func (s broker) Do(ctx context.Context, x *world) error {
 	c := x.side(s.side)
-	return bounce(ctx, c, s.n%c.Brokers(), s.last)
+	return x.bounce(ctx, c, s.n%c.Brokers(), s.last)
 }
 
-func bounce(ctx context.Context, c *cluster, n int, last time.Duration) error {
+func (x *world) bounce(ctx context.Context, c *cluster, n int, last time.Duration) error {
+	x.count("SIGKILL of a broker")
 	if err := c.Kill(n); err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (s coordinator) Do(ctx context.Context, x *world) error {
 	if err != nil {
 		return err
 	}
-	return bounce(ctx, x.pair.target, n, s.last)
+	return x.bounce(ctx, x.pair.target, n, s.last)
 }
 
 // leaders moves every leader and coordinator of a cluster, of the other one where it has a single broker.

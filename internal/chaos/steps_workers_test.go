@@ -68,6 +68,7 @@ func (x *world) dieAt(ctx context.Context, s atPoint) (reached bool, err error) 
 	select {
 	case <-w.proc.Done():
 		reached = true
+		x.count("SIGKILL at " + s.point)
 		x.tell("killed at %s number %d", s.point, s.nth)
 	case <-timer.C:
 		x.tell("worker %d did not come to %s number %d, killed where it was", w.n, s.point, s.nth)
@@ -105,6 +106,7 @@ func (s zombie) Do(ctx context.Context, x *world) error {
 
 func (x *world) freeze(w *worker) error {
 	w.frozen = true
+	x.count("zombie")
 	return w.proc.Signal(syscall.SIGSTOP)
 }
 
@@ -156,6 +158,7 @@ func (s stopPoint) Do(ctx context.Context, x *world) error {
 		return x.start(w)
 	}
 	x.tell("worker %d froze at %s", w.n, s.point)
+	x.count("zombie at a point")
 	w.frozen = true
 	return x.cont(w)
 }
@@ -250,6 +253,7 @@ func (s twin) Do(ctx context.Context, x *world) error {
 		return err
 	}
 	copied := &worker{n: w.n, log: w.log}
+	x.count("twin")
 	if err := x.start(copied); err != nil {
 		return err
 	}

@@ -78,6 +78,9 @@ func (x *world) kill(w *worker) error {
 	if w.proc == nil {
 		return nil
 	}
+	if w.running() {
+		x.count("SIGKILL of a worker")
+	}
 	return w.proc.Kill()
 }
 

@@ -41,6 +41,14 @@ type world struct {
 
 	mu    sync.Mutex
 	story []string
+	done  map[string]int // what was done, how often
+}
+
+// count notes a deed for the report.
+func (x *world) count(deed string) {
+	x.mu.Lock()
+	x.done[deed]++
+	x.mu.Unlock()
 }
 
 // tell adds to the story.
@@ -61,7 +69,7 @@ func newWorld(t *testing.T, p *pair, seed uint64, name string) *world {
 	}
 	x := &world{
 		t: t, pair: p, alias: name, prefix: name + "-", dir: dir,
-		file: filepath.Join(dir, "flow.yaml"), outside: filepath.Join(dir, "outside.yaml"), began: time.Now(),
+		file: filepath.Join(dir, "flow.yaml"), outside: filepath.Join(dir, "outside.yaml"), began: time.Now(), done: map[string]int{},
 	}
 	x.src, x.dst = p.source.Client(t), p.target.Client(t)
 	for path, to := range map[string][2]string{
@@ -106,6 +114,7 @@ func (x *world) end() {
 			_ = w.proc.Kill()
 		}
 	}
+	x.t.Logf("done: %v", x.done)
 	if !x.t.Failed() {
 		_ = os.RemoveAll(x.dir)
 		return
