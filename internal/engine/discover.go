@@ -176,7 +176,14 @@ func (f *flow) heartbeats(ctx context.Context) error {
 		}
 		// A beat that cannot be written is not written later: its absence is what heartbeats are for.
 		wctx, cancel := context.WithTimeout(ctx, 2*f.cfg.HeartbeatsInterval)
-		err = f.emit.Kgo().ProduceSync(wctx, &kgo.Record{Topic: heartbeatsTopic, Partition: 0, Key: key, Value: value, Timestamp: now}).FirstErr()
+		// Not ProduceSync: that waits for a broker that hangs whatever its context says, and would hold up the end.
+		done := make(chan error, 1)
+		f.emit.Kgo().Produce(wctx, &kgo.Record{Topic: heartbeatsTopic, Partition: 0, Key: key, Value: value, Timestamp: now}, func(_ *kgo.Record, err error) { done <- err })
+		select {
+		case err = <-done:
+		case <-wctx.Done():
+			err = context.Cause(wctx)
+		}
 		cancel()
 		if err != nil && !failing && ctx.Err() == nil {
 			f.log.Warn("heartbeats cannot be written, trying again", "cluster", f.cfg.Target, "error", f.emit.Denied(heartbeatsTopic, "WRITE", err))

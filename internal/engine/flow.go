@@ -295,7 +295,7 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	case <-work.Done():
 	}
 	f.members.endAll()
-	f.members.client.Close()
+	f.members.leave()
 	stopWork()
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err

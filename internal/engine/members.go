@@ -274,6 +274,21 @@ func (m *members) endAll() {
 	m.wg.Wait()
 }
 
+// leaveWithin bounds the goodbye to a coordinator that does not answer: what ends a process (Kubernetes after 30 s) would
+// otherwise use SIGKILL while nothing but this goodbye is left to do.
+const leaveWithin = 5 * time.Second
+
+// leave leaves the group, so that the others need not wait for the session's end, and closes the client. A static member
+// stays in it: its next start takes its lanes back.
+func (m *members) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
+	defer cancel()
+	if err := m.client.Kgo().LeaveGroupContext(ctx); err != nil {
+		m.log.Warn("could not leave the lane group, which counts this process as a member until its session ends", "group", m.group, "session", session, "error", err)
+	}
+	m.client.Close()
+}
+
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
