@@ -70,9 +70,8 @@ func newCrashLife(mix crashMix, choose func(int) int) *crashLife {
 		p.source.aged, p.target.aged = mix.aged, mix.aged
 	}
 	w.split = mix.split
-	// Up to DefaultLimits' depth. With three units on their way, the one in the middle landed and compacted away before the
-	// look, Looked stops at the third as not explained, until the lane's next owner aligns.
-	w.depth = 1 + choose(2)
+	// Up to the broker's window; the default is 2.
+	w.depth = 1 + choose(5)
 	w.merges = choose(2) == 1
 	return &crashLife{w: w, mix: mix}
 }

@@ -2,6 +2,7 @@ package lane
 
 import (
 	"fmt"
+	"slices"
 
 	"tidemark/offsetmap"
 )
@@ -101,10 +102,7 @@ func (p *Part) Looked(landed []Landed, end, now int64) []Action {
 	if end < int64(p.m.TargetEnd()) {
 		return append(acts, p.stop(fmt.Sprintf("target log ends at %d, below the mirrored end %d (records were lost on the target)", end, p.m.TargetEnd()), now)...)
 	}
-	err := p.settleHidden(landed, end)
-	if err == nil {
-		err = p.settleByHeaders(landed)
-	}
+	err := p.settleUnits(landed, end)
 	if err != nil {
 		p.dirty = true
 		return append(acts, p.stop(err.Error(), now)...)
@@ -113,82 +111,96 @@ func (p *Part) Looked(landed []Landed, end, now int64) []Action {
 	return acts
 }
 
-func (p *Part) settleByHeaders(landed []Landed) error {
-	for _, l := range landed {
-		if l.Base > int64(p.m.TargetEnd()) {
-			if err := p.m.Foreign(offsetmap.TargetOffset(l.Base)); err != nil {
-				return err
-			}
-		}
-		switch {
-		case l.Marker:
-			if err := p.m.Marker(offsetmap.TargetOffset(l.Base + l.Count)); err != nil {
-				return err
-			}
-		case l.Ours && len(p.window) > 0 && p.window[0].Epoch == l.Epoch && p.window[0].Sequence == l.Sequence:
-			u := p.window[0]
-			if int64(u.Count) != l.Count {
-				return fmt.Errorf("target offset %d holds %d records under our sequence %d, %d were sent", l.Base, l.Count, l.Sequence, u.Count)
-			}
-			if err := p.land(u, l.Base); err != nil {
-				return err
-			}
-			p.window = p.window[1:]
-		case l.Ours:
+// settleUnits goes through what stands on the target. Offsets without a header are those of what retention, within seconds
+// of old data, or compaction took; log ends stay.
+func (p *Part) settleUnits(landed []Landed, end int64) error {
+	sure := int64(p.m.TargetEnd()) // everything below is settled; what stands between it and a unit is not
+	for n, l := range landed {
+		i := p.unit(l)
+		if l.Ours && i < 0 {
 			// Our own bytes a second time: only an old batch repeated behind a forgotten state could do that, and LN2
 			// forbids the repeat. Not explained means not touched.
 			return fmt.Errorf("target offset %d holds an unexplained batch of ours (epoch %d, sequence %d)", l.Base, l.Epoch, l.Sequence)
-		default:
-			if err := p.m.Foreign(offsetmap.TargetOffset(l.Base + l.Count)); err != nil {
+		}
+		if l.Ours && i > 0 {
+			if err := p.vanished(i, sure, l.Base); err != nil {
 				return err
 			}
 		}
+		if err := p.hidden(landed[n:], l.Base); err != nil {
+			return err
+		}
+		var err error
+		switch next := offsetmap.TargetOffset(l.Base + l.Count); {
+		case l.Marker:
+			err = p.m.Marker(next)
+		case l.Ours:
+			err = p.landed(l)
+			sure = int64(next)
+		default:
+			err = p.m.Foreign(next)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return nil
+	return p.hidden(nil, end)
 }
 
-// settleHidden settles offsets below the first header that is still there: retention deletes old data within seconds and
-// compaction may follow, while log ends stay. A unit that stands behind them proves that those before it landed. Without
-// such a proof the smallest place is taken: nothing landed there. That may write records a second time whose first copy
-// is gone already; taking a unit for landed because its size fits would lose it where the offsets were somebody else's.
-func (p *Part) settleHidden(landed []Landed, end int64) error {
-	first := end
-	if len(landed) > 0 {
-		first = landed[0].Base
+// unit is which unit of the window a batch is, -1 none.
+func (p *Part) unit(l Landed) int {
+	return slices.IndexFunc(p.window, func(u *Unit) bool { return l.Ours && u.Epoch == l.Epoch && u.Sequence == l.Sequence })
+}
+
+// landed settles the first unit by its header.
+func (p *Part) landed(l Landed) error {
+	u := p.window[0]
+	if int64(u.Count) != l.Count {
+		return fmt.Errorf("target offset %d holds %d records under our sequence %d, %d were sent", l.Base, l.Count, l.Sequence, u.Count)
 	}
-	hidden := first - int64(p.m.TargetEnd())
-	if hidden <= 0 {
-		return nil
+	p.window = p.window[1:]
+	return p.land(u, l.Base)
+}
+
+// vanished settles the first n units, which are gone from between the offsets from and to. The unit at to proves that they
+// landed: more than one is in flight only while the target knows their producer's state, and then it refuses a sequence
+// whose predecessor it does not hold. Where they fill the offsets that is their place. Where others stood between them too
+// they have none, and are a hole of the source: positions in it are those after the last record before it, which is early.
+func (p *Part) vanished(n int, from, to int64) error {
+	size := int64(0)
+	for _, u := range p.window[:n] {
+		size += int64(u.Count)
 	}
-	proven, size := p.before(landed)
-	if size != hidden {
-		p.uncertain += hidden
-		return p.m.Foreign(offsetmap.TargetOffset(first))
+	if to-from < size {
+		return fmt.Errorf("target offsets %d to %d hold %d records of ours by their sequence numbers", from, to, size)
 	}
-	for _, u := range p.window[:proven] {
+	exact := to-from == size && int64(p.m.TargetEnd()) == from
+	for _, u := range p.window[:n] {
+		if !exact {
+			p.advance(u.Next)
+			continue
+		}
 		if err := p.land(u, int64(p.m.TargetEnd())); err != nil {
 			return err
 		}
 	}
-	p.window = p.window[proven:]
+	p.window = p.window[n:]
 	return nil
 }
 
-// before says how many units of the window, of how many records, precede the first of them that is still to be seen.
-func (p *Part) before(landed []Landed) (units int, records int64) {
-	for _, l := range landed {
-		if !l.Ours {
-			continue
-		}
-		for i, u := range p.window {
-			if u.Epoch == l.Epoch && u.Sequence == l.Sequence {
-				return i, records
-			}
-			records += int64(u.Count)
-		}
-		break
+// hidden passes offsets up to the next header, or to the log's end, that no header tells of. While no unit behind them
+// proves that those before it landed, the smallest place is taken: nothing landed there. That may write records a second
+// time whose first copy is gone already; taking a unit for landed because its size fits would lose it where the offsets
+// were somebody else's.
+func (p *Part) hidden(behind []Landed, to int64) error {
+	n := to - int64(p.m.TargetEnd())
+	if n <= 0 {
+		return nil
 	}
-	return 0, 0
+	if len(p.window) > 0 && !slices.ContainsFunc(behind, func(l Landed) bool { return p.unit(l) >= 0 }) {
+		p.uncertain += n
+	}
+	return p.m.Foreign(offsetmap.TargetOffset(to))
 }
 
 // Uncertain is how many records at most were written a second time because what stood on the target was gone before it
