@@ -69,60 +69,48 @@ func (o *crashOwner) settleTail(p *crashPart, out *crashOpened, sourceStart, sou
 			t.Record(TailRecord{Target: r.offset, Index: index + r.offset - b.base, Hash: r.hash, Key: r.key, Ours: true})
 		}
 	}
-	in := AlignInput{
-		Through: int64(m.Through()), SourceStart: sourceStart, SourceEnd: sourceEnd,
-		SourceStill:    sourceStart <= int64(m.Through()) && !p.source.compacts,
-		SourceCompacts: p.source.compacts, TargetCompacts: p.target.compacts,
-		TargetStart: out.targetStart, TargetEnd: tailEnd, Target: anchor, Count: t.Count(out.targetStart), Tail: t.Records(),
-	}
-	var err error
+	in := t.Input(m, Ends{sourceStart, sourceEnd, out.targetStart, p.source.compacts, p.target.compacts})
+	var epochs []offsetmap.EpochStart
 	if in.Count != 0 {
-		in.Source = p.survivors(in)
-		a := Align(in)
-		if a.Mismatch != nil {
-			out.reason = fmt.Sprintf("mismatch: %v; input %+v", a.Mismatch, in)
-			return
-		}
-		out.inexact, p.inexact = a.Duplicates, p.inexact || !a.Exact
-		o.w.say("%s: %s goes on at source offset %d, duplicates %d", o.name, p.target.name, a.Place, a.Duplicates)
-		if err = t.Replay(m, a.Runs); err == nil && a.Place > int64(m.Through()) {
-			err = m.Advance(offsetmap.SourceOffset(a.Place))
-		}
-	} else {
-		err = t.Replay(m, nil)
+		in.Source, epochs = p.survivors(in)
 	}
-	if err != nil {
+	a, err := t.Settle(m, in, epochs)
+	switch {
+	case err != nil:
 		out.reason = "offset map: " + err.Error()
+		return
+	case a.Mismatch != nil:
+		out.reason = fmt.Sprintf("mismatch: %v; input %+v", a.Mismatch, in)
+		return
 	}
+	out.inexact, p.inexact = a.Duplicates, p.inexact || !a.Exact
+	o.w.say("%s: %s goes on at source offset %d, duplicates %d", o.name, p.target.name, a.Place, a.Duplicates)
 }
 
 // survivors is Flow.survivors.
-func (p *crashPart) survivors(in AlignInput) (out []SourceRecord) {
-	most := in.Count
-	if most < 0 {
-		most = in.TargetEnd - in.Target
-	}
-	from := max(in.Through, in.SourceStart)
-	var records int64
+func (p *crashPart) survivors(in AlignInput) ([]SourceRecord, []offsetmap.EpochStart) {
+	s := NewSurvivors(in)
 	for _, b := range p.source.batches {
-		if b.removed || b.next <= from || b.base >= in.SourceEnd {
+		if b.removed || b.next <= s.From() || b.base >= in.SourceEnd {
 			continue
 		}
-		if b.blank {
-			for o := max(b.base, from); !in.SourceStill && o < b.next; o++ {
-				out = append(out, SourceRecord{Offset: o, Blank: true})
+		left := int32(0)
+		for i := range b.recs {
+			if !b.gone[i] {
+				left++
 			}
+		}
+		if !s.Batch(SourceBatch{Base: b.base, Next: b.next, Count: left, Blank: b.blank}) {
 			continue
 		}
 		for i, r := range b.recs {
-			if !b.gone[i] && r.offset >= from {
-				records++
-				out = append(out, SourceRecord{Offset: r.offset, Hash: r.hash, Key: r.key, Tombstone: r.tombstone})
+			if !b.gone[i] {
+				s.Record(SourceRecord{Offset: r.offset, Hash: r.hash, Key: r.key, Tombstone: r.tombstone})
 			}
 		}
-		if records > most {
-			return out
+		if s.Enough() {
+			break
 		}
 	}
-	return out
+	return s.Records(), s.Epochs()
 }

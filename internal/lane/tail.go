@@ -65,6 +65,50 @@ func (t *Tail) Count(start int64) int64 {
 	return t.last
 }
 
+// Ends are the boundaries of a partition's logs, and what may remove records from between them.
+type Ends struct {
+	SourceStart, SourceEnd, TargetStart int64
+	SourceCompacts, TargetCompacts      bool
+}
+
+// Input is the question for [Align] about this tail, all but Source, which is not needed where Count is 0: no record of
+// ours was written beyond the anchor.
+func (t *Tail) Input(m *offsetmap.Map, e Ends) AlignInput {
+	through := int64(m.Through())
+	return AlignInput{
+		Through: through, SourceStart: e.SourceStart, SourceEnd: e.SourceEnd, SourceStill: e.SourceStart <= through && !e.SourceCompacts,
+		SourceCompacts: e.SourceCompacts, TargetCompacts: e.TargetCompacts,
+		TargetStart: e.TargetStart, TargetEnd: t.end, Target: t.anchor, Count: t.Count(e.TargetStart), Tail: t.records,
+	}
+}
+
+// Settle aligns the tail with the source and writes it into the map. With a Mismatch the map is as it was. epochs are the
+// source's leader epochs from the map's end on: what the dead owner mirrored beyond its last head carried them too, and
+// without them the next check for truncation would compare with an epoch that ended before.
+func (t *Tail) Settle(m *offsetmap.Map, in AlignInput, epochs []offsetmap.EpochStart) (Alignment, error) {
+	a := Alignment{Place: in.Through, Exact: true}
+	if in.Count != 0 {
+		a = Align(in)
+	}
+	if a.Mismatch != nil {
+		return a, nil
+	}
+	if err := t.Replay(m, a.Runs); err != nil {
+		return a, err
+	}
+	if a.Place > int64(m.Through()) {
+		if err := m.Advance(offsetmap.SourceOffset(a.Place)); err != nil {
+			return a, err
+		}
+	}
+	for _, e := range epochs {
+		if e.Start < m.Through() {
+			m.NoteEpoch(e.Epoch, e.Start)
+		}
+	}
+	return a, nil
+}
+
 // Replay writes the tail into the map, in target order: runs, which Align found, as records, markers as markers, records of
 // ours whose source offset is not certain as in doubt, each of which may be there a second time, and everything else as
 // foreign.

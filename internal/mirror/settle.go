@@ -88,43 +88,23 @@ func (f *Flow) settleTail(ctx context.Context, h head, id lane.Identity, o *open
 	if err != nil {
 		return fmt.Errorf("read the tail of %s beyond offset %d: %w", h.info.remoteTP(), anchor, err)
 	}
-	in := lane.AlignInput{
-		Through: int64(h.m.Through()), SourceStart: o.sourceStart, SourceEnd: o.sourceEnd,
-		SourceStill:    o.sourceStart <= int64(h.m.Through()) && !h.info.SourceCompacts,
-		SourceCompacts: h.info.SourceCompacts, TargetCompacts: h.info.TargetCompacts,
-		TargetStart: o.targetStart, TargetEnd: o.tailEnd, Target: anchor, Count: t.Count(o.targetStart), Tail: t.Records(),
-	}
+	in := t.Input(h.m, lane.Ends{
+		SourceStart: o.sourceStart, SourceEnd: o.sourceEnd, TargetStart: o.targetStart, SourceCompacts: h.info.SourceCompacts, TargetCompacts: h.info.TargetCompacts,
+	})
+	var epochs []offsetmap.EpochStart
 	if in.Count != 0 {
-		var epochs []offsetmap.EpochStart
 		if in.Source, epochs, err = f.survivors(ctx, h, hash, in); err != nil {
 			return err
 		}
-		a := lane.Align(in)
-		if a.Mismatch != nil {
-			o.reason = fmt.Sprintf("the target's tail beyond offset %d does not follow from the source beyond offset %d: %v", anchor, in.Through, a.Mismatch)
-			return nil
-		}
-		o.inexact = a.Duplicates
-		if err := t.Replay(o.m, a.Runs); err != nil {
-			o.reason = "offset map: " + err.Error()
-			return nil //nolint:nilerr // the error is the reason why the partition stops
-		}
-		if a.Place > int64(o.m.Through()) {
-			err = o.m.Advance(offsetmap.SourceOffset(a.Place))
-		}
-		// What the dead owner mirrored beyond its last head also carried leader epochs; without them the next check for
-		// truncation would compare with an epoch that ended before.
-		for _, e := range epochs {
-			if e.Start < o.m.Through() {
-				o.m.NoteEpoch(e.Epoch, e.Start)
-			}
-		}
-	} else {
-		err = t.Replay(o.m, nil)
 	}
-	if err != nil {
+	a, err := t.Settle(o.m, in, epochs)
+	switch {
+	case err != nil:
 		o.reason = "offset map: " + err.Error()
+	case a.Mismatch != nil:
+		o.reason = fmt.Sprintf("the target's tail beyond offset %d does not follow from the source beyond offset %d: %v", anchor, in.Through, a.Mismatch)
 	}
+	o.inexact = a.Duplicates
 	return nil
 }
 
@@ -136,48 +116,27 @@ func landedFrom(v batch.View, from int64, pids ...int64) lane.Landed {
 	}
 }
 
-// survivors reads the source's records from the map's end on, as many as can have been mirrored, and the leader epochs
-// that their batches carry.
+// survivors reads what the source still holds from the map's end on, and the leader epochs of its batches.
 func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.AlignInput) ([]lane.SourceRecord, []offsetmap.EpochStart, error) {
-	var out []lane.SourceRecord
-	var epochs []offsetmap.EpochStart
-	var records int64
-	most := in.Count
-	if most < 0 {
-		most = in.TargetEnd - in.Target
-	}
+	s := lane.NewSurvivors(in)
 	var isolation int8
 	if f.Committed {
 		isolation = 1
 	}
-	from := max(in.Through, in.SourceStart)
 	take := func(r batch.Record) error {
-		if r.Offset < from {
-			return nil
-		}
-		records++
-		out = append(out, lane.SourceRecord{Offset: r.Offset, Hash: hash.record(r), Key: hash.key(r.Key), Tombstone: r.Value == nil})
+		s.Record(lane.SourceRecord{Offset: r.Offset, Hash: hash.record(r), Key: hash.key(r.Key), Tombstone: r.Value == nil})
 		return nil
 	}
 	enough := func(err error) error {
-		if err == nil && records > most {
+		if err == nil && s.Enough() {
 			return errEnough
 		}
 		return err
 	}
-	err := f.sourceNet.ScanOld(ctx, h.info.TP, from, in.SourceEnd, isolation, func(v batch.View, aborted bool) error {
-		if n := len(epochs); n == 0 || epochs[n-1].Epoch != v.LeaderEpoch() {
-			epochs = append(epochs, offsetmap.EpochStart{Epoch: v.LeaderEpoch(), Start: offsetmap.SourceOffset(max(v.BaseOffset(), from))})
-		}
-		if v.Control() || aborted {
-			// Only where records can have vanished does it matter which offsets never held one.
-			for o := max(v.BaseOffset(), from); !in.SourceStill && o < v.NextOffset(); o++ {
-				out = append(out, lane.SourceRecord{Offset: o, Blank: true})
-			}
+	err := f.sourceNet.ScanOld(ctx, h.info.TP, s.From(), in.SourceEnd, isolation, func(v batch.View, aborted bool) error {
+		b := lane.SourceBatch{Base: v.BaseOffset(), Next: v.NextOffset(), LeaderEpoch: v.LeaderEpoch(), Count: v.Count(), Blank: v.Control() || aborted}
+		if !s.Batch(b) {
 			return nil
-		}
-		if v.Count() == 0 {
-			return nil // compaction took its records, which were mirrored or not; a producer's last batch keeps its header
 		}
 		return enough(f.builder.Each(v, take))
 	}, func(set []byte) (int64, error) {
@@ -185,9 +144,9 @@ func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.Alig
 		return next, enough(err)
 	})
 	if err != nil && !errors.Is(err, errEnough) {
-		return nil, nil, fmt.Errorf("read %s from offset %d to find what is mirrored: %w", h.info.TP, from, err)
+		return nil, nil, fmt.Errorf("read %s from offset %d to find what is mirrored: %w", h.info.TP, s.From(), err)
 	}
-	return out, epochs, nil
+	return s.Records(), s.Epochs(), nil
 }
 
 // hasher compares records by content within one process run.
