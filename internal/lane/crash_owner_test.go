@@ -149,51 +149,54 @@ func (o *crashOwner) run(static bool) {
 // takeOver is Lane.takeOver. Left out are the verdicts partitions, which are fenced together with the ledger, a damaged
 // claim, and the next identity that a lane takes when its own hangs.
 func (o *crashOwner) takeOver() (Handover, error) {
-	o.pause("reads the ledger")
-	o.contents = o.w.readLedger()
-	id, err := o.initProducer(nil)
-	if err != nil {
-		return 0, err
+	var t Takeover
+	for {
+		if !o.leased() {
+			return 0, errors.New("lease")
+		}
+		var err error
+		switch t.Next() {
+		case ReadLedger:
+			o.pause("reads the ledger")
+			o.contents = o.w.readLedger()
+			err = t.Read(o.claimedBy())
+		case Identify:
+			if o.id, err = o.initProducer(nil); err == nil {
+				o.coord = o.id
+				t.Identified(o.id, "")
+				o.w.say("%s is %d/%d: %s", o.name, o.id.ProducerID, o.id.Epoch, t.How())
+			}
+		case WaitLease:
+			for range 5 {
+				o.pause("waits out the former owner's lease")
+				o.w.now += crashSession / 5
+			}
+			o.w.settleLimbo(0) // batches on the way then are the gap that docs/guarantees.md names; here they arrive before
+			t.Done()
+		case FenceOwn:
+			if err = o.fence(o.coord, o.w.ledger); err == nil {
+				t.Done()
+			}
+		case FenceHeads:
+			if err = o.fenceHeads(); err == nil {
+				t.Done()
+			}
+		case Adopt:
+			return t.How(), nil
+		}
+		if err != nil {
+			return 0, err
+		}
 	}
-	o.id, o.coord = id, id
-	var former *Former
+}
+
+// claimedBy is Lane.claimedBy.
+func (o *crashOwner) claimedBy() Claimed {
+	got := Claimed{Lost: o.contents.ClaimLost()}
 	if c := o.contents.Claim; c != nil {
-		former = &Former{Identity: Identity{c.ProducerID, c.Epoch}, Released: c.Released}
+		got.Former = &Former{Identity: Identity{c.ProducerID, c.Epoch}, Released: c.Released}
 	}
-	how := Judge(former, id)
-	if o.contents.ClaimLost() {
-		how = Crashed
-	}
-	o.w.say("%s is %d/%d: %s", o.name, id.ProducerID, id.Epoch, how)
-	if how == Expired {
-		for range 5 {
-			o.pause("waits out the former owner's lease")
-			o.w.now += crashSession / 5
-		}
-		o.w.settleLimbo(0) // batches on the way then are the gap that docs/guarantees.md names; here they arrive before
-	}
-	if !o.leased() {
-		return 0, errors.New("lease")
-	}
-	if how != Clean {
-		if err := o.fence(o.coord, o.w.ledger); err != nil {
-			return 0, err
-		}
-		o.pause("reads the ledger again")
-		o.contents = o.w.readLedger()
-		if how == First && (o.contents.Claim != nil || o.contents.ClaimLost()) {
-			how = Crashed
-		}
-	}
-	if how == Crashed || how == Expired {
-		if err := o.fenceHeads(); err != nil {
-			return 0, err
-		}
-	}
-	if !o.leased() {
-		return 0, errors.New("lease")
-	}
-	return how, nil
+	return got
 }
 
 // initProducer is Client.InitProducer and BumpProducer: it waits for what the coordinator has not finished.

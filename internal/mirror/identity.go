@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
 )
 
@@ -63,17 +65,27 @@ func hangs(err error) bool {
 // identify takes the lane's identity, that of the last claim, or the next one where that hangs. Waiting for it was
 // rejected: it can take until an operator finds out which partition it is, and all of the lane stands still. The former
 // owner is not fenced then, so its lease is waited out, as with one whose identity expired.
-func (l *Lane) identify(ctx context.Context, last string) (kafka.Identity, error) {
-	l.txid = last
+func (l *Lane) identify(ctx context.Context, t *lane.Takeover) error {
+	l.txid = t.Under()
 	got, err := l.flow.target.InitProducer(ctx, l.txid, txnTimeout)
-	if err == nil || !hangs(err) || ctx.Err() != nil {
-		return got, err
+	if err != nil && hangs(err) && ctx.Err() == nil {
+		l.txid = nextIdentity(t.Under(), l.flow.TransactionalID(l.n))
+		l.log.Warn("the lane's identity on the target hangs in a transaction whose marker cannot be written; going on under another one (docs/stopped.md)",
+			"transactional_id", t.Under(), "next", l.txid, "error", err)
+		got, err = l.flow.target.InitProducer(ctx, l.txid, txnTimeout)
 	}
-	next := nextIdentity(last, l.flow.TransactionalID(l.n))
-	l.log.Warn("the lane's identity on the target hangs in a transaction whose marker cannot be written; going on under another one (docs/stopped.md)",
-		"transactional_id", last, "next", next, "error", err)
-	l.txid = next
-	return l.flow.target.InitProducer(ctx, l.txid, txnTimeout)
+	if err != nil {
+		return err
+	}
+	l.id = lane.Identity(got)
+	l.coord.set(got)
+	t.Identified(l.id, l.txid)
+	level := slog.LevelInfo
+	if how := t.How(); how == lane.First || how == lane.Clean {
+		level = slog.LevelDebug // the normal case of every lane at every start
+	}
+	l.log.Log(ctx, level, "taking over", "how", t.How().String(), "producer_id", got.ProducerID, "epoch", got.Epoch)
+	return nil
 }
 
 // hung gives the lane up, to be taken over under another identity, when work that needs its identity has failed for long.

@@ -1,10 +1,10 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -16,87 +16,70 @@ import (
 	"tidemark/internal/ledger"
 )
 
-// takeOver does the steps of a take-over up to the point where partitions can be opened one by one: identity, fence of
-// the lane's own topics, the ledger's contents, fence of the partitions that were written, claim.
+// takeOver does the steps of a take-over up to the point where partitions can be opened one by one.
 //
 // The claim is written before partitions are settled, not after: a crash in between leaves the heads and their anchors
 // as they were, so that the next owner settles the same tails. Partition by partition, a head in the new epoch follows
 // before anything is written (MR1).
 func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, error) {
-	f := l.flow
-	tp := kafka.TP{Topic: f.Ledger, Partition: l.n}
-	contents, err := f.readLedger(ctx, tp)
-	if err != nil {
-		return nil, 0, err
+	var t lane.Takeover
+	var contents *ledger.Contents
+	tp := kafka.TP{Topic: l.flow.Ledger, Partition: l.n}
+	for {
+		err := l.leased()
+		if err != nil {
+			return nil, 0, err
+		}
+		switch t.Next() {
+		case lane.ReadLedger:
+			if contents, err = l.flow.readLedger(ctx, tp); err == nil {
+				err = cmp.Or(l.flow.layout(contents), t.Read(l.claimedBy(contents)))
+			}
+		case lane.Identify:
+			err = l.identify(ctx, &t)
+		case lane.WaitLease:
+			l.log.Warn("the former owner wrote under another identity than the one that we have, so it cannot be fenced; waiting until its lease has run out",
+				"former", l.unreached(&t, contents), "wait", l.flow.SessionTimeout)
+			if err = wait(ctx, l.flow.SessionTimeout); err == nil {
+				t.Done()
+			}
+		case lane.FenceOwn:
+			if err = l.fenceOwn(ctx, tp); err == nil {
+				t.Done()
+			}
+		case lane.FenceHeads:
+			if err = l.fenceHeads(ctx, contents); err == nil {
+				t.Done()
+			}
+		case lane.Adopt:
+			if err = l.begin(ctx, contents, t.How()); err == nil {
+				return contents, t.How(), l.leased()
+			}
+		}
+		if err != nil {
+			return nil, 0, err
+		}
 	}
-	if err := f.layout(contents); err != nil {
-		return nil, 0, err
+}
+
+// claimedBy is what a ledger says about who has the lane.
+func (l *Lane) claimedBy(c *ledger.Contents) lane.Claimed {
+	got := lane.Claimed{Lost: c.ClaimLost(), Under: identityOf(c.Claim, l.flow.TransactionalID(l.n))}
+	if c.Claim != nil {
+		got.Former = &lane.Former{Identity: lane.Identity{ProducerID: c.Claim.ProducerID, Epoch: c.Claim.Epoch}, Released: c.Claim.Released}
 	}
-	base := f.TransactionalID(l.n)
-	was := identityOf(contents.Claim, base)
-	got, err := l.identify(ctx, was)
-	if err != nil {
-		return nil, 0, err
-	}
-	l.id = lane.Identity(got)
-	l.coord.set(got)
-	var former *lane.Former
-	if c := contents.Claim; c != nil {
-		former = &lane.Former{Identity: lane.Identity{ProducerID: c.ProducerID, Epoch: c.Epoch}, Released: c.Released}
-	}
-	how := lane.Judge(former, l.id)
-	var unfenced string // who may hold an identity that no fence of ours reaches, for people
+	return got
+}
+
+// unreached says for people who may hold an identity that no fence of ours reaches.
+func (l *Lane) unreached(t *lane.Takeover, c *ledger.Contents) string {
 	switch {
-	case contents.ClaimLost():
-		how, unfenced = lane.Crashed, "not known: the claim is damaged or gone" // and so is which identity it was
-	case l.txid != was:
-		// Also where the last claim says "released": somebody was on the way to the next one when the identity began to hang.
-		unfenced = "whoever has " + was
-		if how != lane.First {
-			how = lane.Expired
-		}
-	case how == lane.Expired:
-		unfenced = contents.Claim.Owner
+	case c.ClaimLost():
+		return "not known: the claim is damaged or gone"
+	case l.txid != t.Under():
+		return "whoever has " + t.Under()
 	}
-	level := slog.LevelInfo
-	if how == lane.First || how == lane.Clean {
-		level = slog.LevelDebug // the normal case of every lane at every start
-	}
-	l.log.Log(ctx, level, "taking over", "how", how.String(), "producer_id", got.ProducerID, "epoch", got.Epoch)
-	if unfenced != "" {
-		l.log.Warn("the former owner wrote under another identity than the one that we have, so it cannot be fenced; waiting until its lease has run out",
-			"former", unfenced, "wait", f.SessionTimeout)
-		if err := wait(ctx, f.SessionTimeout); err != nil {
-			return nil, 0, err
-		}
-	}
-	if err := l.leased(); err != nil {
-		return nil, 0, err
-	}
-	if how != lane.Clean {
-		if err := l.fenceOwn(ctx, tp); err != nil {
-			return nil, 0, err
-		}
-		// The ledger stands still now; what a former owner wrote meanwhile counts.
-		if contents, err = f.readLedger(ctx, tp); err != nil {
-			return nil, 0, err
-		}
-		if how == lane.First && (contents.Claim != nil || contents.ClaimLost()) {
-			how = lane.Crashed // somebody claimed it between our first look and the fence
-		}
-		if id := identityOf(contents.Claim, base); id != was {
-			return nil, 0, fmt.Errorf("the lane went on under transactional id %s meanwhile", id)
-		}
-	}
-	if how == lane.Crashed || how == lane.Expired {
-		if err := l.fenceHeads(ctx, contents); err != nil {
-			return nil, 0, err
-		}
-	}
-	if err := l.begin(ctx, contents, how); err != nil {
-		return nil, 0, err
-	}
-	return contents, how, l.leased()
+	return c.Claim.Owner
 }
 
 // leased is asked between the steps of a take-over: a fence by a process that the group has given up already would stop
