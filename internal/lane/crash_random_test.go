@@ -1,11 +1,11 @@
 package lane
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // crashMix is a kind of random history. Chances are "one in n"; 0 is never.
@@ -292,31 +292,32 @@ func (l *crashLife) caughtUp() bool {
 	return len(l.last.parts) > 0
 }
 
-// TestCrashRandomHistories lives random histories. The choices of one that goes wrong are made fewer and calmer as long as
-// it goes wrong in the same way, and it is told as a story.
+// TestCrashRandomHistories lives random histories. rapid draws their choices, makes those of one that goes wrong fewer and
+// smaller, which is calmer, as long as it goes wrong, and says how to run it again; it is told as a story.
 func TestCrashRandomHistories(t *testing.T) {
-	for n, mix := range crashMixes() {
+	for _, mix := range crashMixes() {
 		t.Run(mix.name, func(t *testing.T) {
 			var total, exact, owners int
 			var twice, anew, said int64
-			for seed := range 400 * crashScale(t) {
-				rnd := rand.New(rand.NewPCG(uint64(n), uint64(seed)))
-				var made []int
-				w := crashLifetime(mix, 10+seed%390, false, func(n int) int {
-					made = append(made, rnd.IntN(n))
-					return made[len(made)-1]
+			for range 10 * crashScale(t) { // times rapid's hundred
+				rapid.Check(t, func(t *rapid.T) {
+					steps := rapid.IntRange(10, 400).Draw(t, "steps")
+					var made []int
+					w := crashLifetime(mix, steps, false, func(n int) int {
+						made = append(made, rapid.IntRange(0, n-1).Draw(t, "choice"))
+						return made[len(made)-1]
+					})
+					if w.failure != "" {
+						t.Fatalf("%s\n%s", w.failure, crashAgain(mix, steps, made).tell())
+					}
+					total, owners, said = total+1, owners+len(w.owners), said+w.reported
+					if w.choices == 0 {
+						exact++
+					}
+					for _, p := range w.pairs {
+						twice, anew = twice+p.target.twice, anew+p.target.anew
+					}
 				})
-				if w.failure != "" {
-					w = crashShrink(mix, made, w.failure)
-					t.Fatalf("seed %d: %s\n%s", seed, w.failure, w.tell())
-				}
-				total, owners, said = total+1, owners+len(w.owners), said+w.reported
-				if w.choices == 0 {
-					exact++
-				}
-				for _, p := range w.pairs {
-					twice, anew = twice+p.target.twice, anew+p.target.anew
-				}
 			}
 			t.Logf("%d histories, %d owners, %d without a choice; %d records twice, announced at most %d, %d written again after they were removed",
 				total, owners, exact, twice, said, anew)
@@ -338,46 +339,13 @@ func crashLifetime(mix crashMix, steps int, told bool, choose func(int) int) *cr
 	return l.w
 }
 
-// crashAgain lives the history of a list of choices; those that are missing are calm.
-func crashAgain(mix crashMix, list []int, told bool) *crashWorld {
-	i := 0
-	return crashLifetime(mix, len(list)+1, told, func(n int) int {
-		if i++; i > len(list) {
-			return 0
-		}
-		return list[i-1] % n
+// crashAgain lives a history again by the choices that were made in it, and takes down what happens.
+func crashAgain(mix crashMix, steps int, made []int) *crashWorld {
+	return crashLifetime(mix, steps, true, func(int) int {
+		c := made[0]
+		made = made[1:]
+		return c
 	})
-}
-
-// crashShrink looks for fewer and calmer choices with a failure of the same kind, and tells the history.
-func crashShrink(mix crashMix, made []int, failure string) *crashWorld {
-	kind := func(failure string) string {
-		word, _, _ := strings.Cut(failure, " ")
-		return word
-	}
-	tries := 0
-	try := func(list []int) bool {
-		tries++
-		if kind(crashAgain(mix, list, false).failure) != kind(failure) {
-			return false
-		}
-		made = list
-		return true
-	}
-	for size := len(made) / 2; size > 0 && tries < 3000; size /= 2 {
-		for at := 0; at+size <= len(made); {
-			if !try(slices.Delete(slices.Clone(made), at, at+size)) {
-				at += size
-			}
-		}
-	}
-	for at := range made {
-		if list := slices.Clone(made); list[at] != 0 && tries < 5000 {
-			list[at] = 0
-			try(list)
-		}
-	}
-	return crashAgain(mix, made, true)
 }
 
 // end lets go of the coroutines.
