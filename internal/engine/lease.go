@@ -22,6 +22,7 @@ const rebalanceGrace = rebalanceTimeout - session
 type lease struct {
 	session time.Duration
 	clock   func() time.Duration // kafka.Boottime, or a test's
+	asked   chan struct{}        // a lane waits for an answer: the next heartbeat is due at once
 
 	mu       sync.Mutex
 	sent     time.Duration // of the last heartbeat that was answered well; 0 none
@@ -29,7 +30,9 @@ type lease struct {
 	confirms int           // how many were answered with code 0
 }
 
-func newLease(session time.Duration) *lease { return &lease{session: session, clock: kafka.Boottime} }
+func newLease(session time.Duration) *lease {
+	return &lease{session: session, clock: kafka.Boottime, asked: make(chan struct{}, 1)}
+}
 
 // Valid says whether a write may leave now.
 func (l *lease) Valid() bool {
@@ -56,6 +59,14 @@ func (l *lease) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sent = 0
+}
+
+// ask has a heartbeat sent without waiting for its time. Whoever asks before it is sent shares it.
+func (l *lease) ask() {
+	select {
+	case l.asked <- struct{}{}:
+	default:
+	}
 }
 
 func (l *lease) confirmed() int {
