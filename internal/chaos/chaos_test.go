@@ -15,10 +15,11 @@ var (
 	seedFlag   = flag.Uint64("chaos.seed", 1, "the first seed")
 	seedsFlag  = flag.Uint64("chaos.seeds", 1, "how many seeds, from the first one on")
 	forFlag    = flag.Duration("chaos.for", 12*time.Second, "about how long each schedule is")
-	faultsFlag = flag.String("chaos.faults", "", "kinds of faults, with commas; all but those that take a minute or more where empty")
+	faultsFlag = flag.String("chaos.faults", "", "kinds of faults, with commas; all but those that take a minute or more or need a former binary where empty")
 	worldFlag  = flag.String("chaos.world", "single", "clusters: single, three (the target), source3, short (expirations), tv0 (transaction.version)")
 	eachFlag   = flag.Int("chaos.each", 1, "how often TestPoints kills at each point")
 	binaryFlag = flag.String("chaos.binary", "", "a binary built with -tags failpoints before, instead of the working tree's")
+	formerFlag = flag.String("chaos.former", "", "a git revision, whose binary the faults upgrade and mixed begin with")
 	dynamic    = flag.Bool("chaos.dynamic", false, "workers without instance ids")
 )
 
@@ -30,6 +31,14 @@ func TestChaos(t *testing.T) {
 	} else if *worldFlag != "three" {
 		names = slices.DeleteFunc(names, hasThree)
 	}
+	if slices.ContainsFunc(fromFormer(), func(kind string) bool { return slices.Contains(names, kind) }) {
+		if _, err := former(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := binary(); err != nil { // a first start that builds it would look like a standstill
+			t.Fatal(err)
+		}
+	}
 	p := clusters(t, *worldFlag)
 	for seed := *seedFlag; seed < *seedFlag+*seedsFlag; seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -37,8 +46,8 @@ func TestChaos(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("run again: go test ./internal/chaos -run TestChaos -v -chaos.seed=%d -chaos.for=%v -chaos.world=%s -chaos.faults=%s -chaos.dynamic=%t",
-				seed, *forFlag, *worldFlag, strings.Join(names, ","), *dynamic)
+			t.Logf("run again: go test ./internal/chaos -run TestChaos -v -chaos.seed=%d -chaos.for=%v -chaos.world=%s -chaos.faults=%s -chaos.dynamic=%t -chaos.former=%s",
+				seed, *forFlag, *worldFlag, strings.Join(names, ","), *dynamic, *formerFlag)
 			x := newWorld(t, p, seed, fmt.Sprintf("c%d", seed))
 			x.dynamic = *dynamic
 			if err := x.run(t.Context(), seed, steps); err != nil {

@@ -80,7 +80,7 @@ func pairOptions(name string) (source, target testcluster.RealOptions, err error
 }
 
 // clusters starts a pair that ends with the test.
-func clusters(t *testing.T, name string) *pair {
+func clusters(t testing.TB, name string) *pair {
 	t.Helper()
 	source, target, err := pairOptions(name)
 	if err != nil {

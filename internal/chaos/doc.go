@@ -12,6 +12,11 @@
 //
 //	go test ./internal/chaos -run TestChaos -v -chaos.seed=7 -chaos.for=3m -chaos.faults=kill,zombie
 //	go test ./internal/chaos -run TestPoints -v -chaos.each=20
+//	go test ./internal/chaos -run TestChaos -v -chaos.faults=upgrade,mixed -chaos.former=REV -chaos.for=1m
+//	go test ./internal/chaos -run '^$' -bench HandOver -benchtime 1x -v
+//
+// The third begins with the binary of a git revision and replaces it under load; the fourth measures how long a partition
+// pauses when its lane changes hands.
 //
 // It does not test single rules: a failure found here becomes a test of its own
 // where the rule is.

@@ -21,6 +21,7 @@ type stream struct {
 	codec      kgo.CompressionCodec
 	how        how
 	ages       []time.Duration // of a burst's records, drawn from these
+	size       int             // of a record's value; 0: 40 to 120 bytes
 }
 
 type how int
@@ -32,7 +33,7 @@ const (
 )
 
 // streams are the topics that every schedule has: hot and quiet ones, every codec, records of now, of last month, and both
-// in one batch.
+// in one batch, and records of nearly the size that brokers take.
 func streams() []stream {
 	const month = 30 * 24 * time.Hour
 	return []stream{
@@ -41,6 +42,7 @@ func streams() []stream {
 		{name: "tx", partitions: 2, every: 30 * time.Millisecond, burst: 4, codec: kgo.NoCompression(), how: transactional},
 		{name: "old", partitions: 2, every: 60 * time.Millisecond, burst: 12, codec: kgo.ZstdCompression(), how: idempotent, ages: []time.Duration{month}},
 		{name: "mixed", partitions: 2, every: 60 * time.Millisecond, burst: 12, codec: kgo.SnappyCompression(), how: idempotent, ages: []time.Duration{0, 0, 0, month, 26 * time.Hour}},
+		{name: "large", partitions: 1, every: 2 * time.Second, burst: 1, codec: kgo.NoCompression(), how: idempotent, size: 900_000},
 		{name: "quiet", partitions: 4, every: 900 * time.Millisecond, burst: 1, codec: kgo.NoCompression(), how: idempotent},
 	}
 }
@@ -80,7 +82,7 @@ func (l *load) trouble(s stream, err error) {
 
 func (l *load) run(ctx context.Context, conn []kgo.Opt, s stream, rnd *rand.Rand) {
 	opts := append([]kgo.Opt{
-		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(s.codec), kgo.ProducerBatchMaxBytes(8 << 10),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(s.codec), kgo.ProducerBatchMaxBytes(int32(8<<10 + s.size)),
 	}, conn...)
 	switch s.how {
 	case plain:
@@ -119,10 +121,13 @@ func (l *load) burst(s stream, rnd *rand.Rand, next int64) []*kgo.Record {
 		if len(s.ages) > 0 {
 			at = at.Add(-s.ages[rnd.IntN(len(s.ages))])
 		}
-		seq := next + int64(i)
+		seq, size := next+int64(i), s.size
+		if size == 0 {
+			size = 40 + rnd.IntN(80)
+		}
 		recs[i] = &kgo.Record{
 			Topic: l.prefix + s.name, Partition: rnd.Int32N(s.partitions), Timestamp: at,
-			Key: fmt.Appendf(nil, "key-%d", seq), Value: testcluster.Value(seq, 40+rnd.IntN(80)),
+			Key: fmt.Appendf(nil, "key-%d", seq), Value: testcluster.Value(seq, size),
 		}
 	}
 	return recs

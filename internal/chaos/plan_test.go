@@ -50,6 +50,8 @@ func cost(kind string) time.Duration {
 		return time.Minute
 	case "longzombie":
 		return 90 * time.Second
+	case "upgrade", "mixed":
+		return 25 * time.Second
 	case "zombie", "stoppoint", "away", "rolling", "coordinator", "broker", "source":
 		return 15 * time.Second
 	}
@@ -81,6 +83,13 @@ func kinds() map[string]draw {
 		"clock": func(rnd *rand.Rand) step {
 			by := []time.Duration{-30 * time.Hour, -time.Hour, time.Hour, 30 * time.Hour}[rnd.IntN(4)]
 			return clock{place(rnd), by, between(rnd, 2*time.Second, 6*time.Second)}
+		},
+
+		"upgrade": func(rnd *rand.Rand) step {
+			return upgrade{[places]bool{rnd.IntN(2) == 0, rnd.IntN(2) == 0, rnd.IntN(2) == 0}, between(rnd, 0, 6*time.Second)}
+		},
+		"mixed": func(rnd *rand.Rand) step {
+			return mixed{place(rnd), rnd.IntN(2) == 0, between(rnd, 2*time.Second, 15*time.Second)}
 		},
 
 		"broker":      func(rnd *rand.Rand) step { return broker{"target", rnd.IntN(3), between(rnd, 0, 6*time.Second)} },
@@ -121,14 +130,14 @@ func kinds() map[string]draw {
 // side draws the attacked side: the target twice as often as the source.
 func side(rnd *rand.Rand) string { return []string{"target", "target", "source"}[rnd.IntN(3)] }
 
-// long are the kinds that a schedule has only where they are named.
-func long() []string { return []string{"minute", "longzombie"} }
+// named are the kinds that a schedule has only where they are named: they take long, or need a former binary.
+func named() []string { return append(fromFormer(), "minute", "longzombie") }
 
-// usual are the kinds of a schedule that names none: all but the long ones.
+// usual are the kinds of a schedule that names none.
 func usual() []string {
 	var names []string
 	for name := range kinds() {
-		if !slices.Contains(long(), name) {
+		if !slices.Contains(named(), name) {
 			names = append(names, name)
 		}
 	}
@@ -145,7 +154,7 @@ func plan(seed uint64, names []string, length time.Duration) ([]planned, error) 
 		name := names[rnd.IntN(len(names))]
 		make, ok := all[name]
 		if !ok {
-			return nil, fmt.Errorf("no fault %q: %s", name, strings.Join(append(usual(), long()...), ","))
+			return nil, fmt.Errorf("no fault %q: %s", name, strings.Join(append(usual(), named()...), ","))
 		}
 		steps = append(steps, planned{100 + rnd.Int64N(1500), make(rnd)})
 		t += cost(name)
@@ -155,6 +164,7 @@ func plan(seed uint64, names []string, length time.Duration) ([]planned, error) 
 
 // run makes a schedule, heals, and lets the oracle look.
 func (x *world) run(ctx context.Context, seed uint64, steps []planned) error {
+	x.beginFormer(steps)
 	for n := range 2 {
 		if err := x.start(x.workers[n]); err != nil {
 			return err
@@ -178,6 +188,9 @@ func (x *world) finish(ctx context.Context, seed uint64) error {
 		return err
 	}
 	x.tell("healed")
+	if err := x.endFormer(ctx); err != nil {
+		return err
+	}
 	if err := x.grows(ctx, 200); err != nil {
 		return fmt.Errorf("after all faults are over: %w", err)
 	}
@@ -202,7 +215,7 @@ func TestPlanIsItsSeed(t *testing.T) {
 		t.Error("a schedule does not follow from its seed alone")
 	}
 	for name := range kinds() {
-		if !strings.Contains(one, strings.Fields(fmt.Sprint(kinds()[name](rand.New(rand.NewPCG(1, 1)))))[0]) && !slices.Contains(long(), name) {
+		if !strings.Contains(one, strings.Fields(fmt.Sprint(kinds()[name](rand.New(rand.NewPCG(1, 1)))))[0]) && !slices.Contains(named(), name) {
 			t.Errorf("an hour of faults has none of kind %s", name)
 		}
 	}

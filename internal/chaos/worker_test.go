@@ -22,6 +22,7 @@ type worker struct {
 	proc   *testcluster.Process // nil: never started
 	meant  bool                 // it is meant to run
 	frozen bool
+	former bool // its processes are of the former binary
 	log    string
 	starts int
 }
@@ -55,7 +56,7 @@ func (x *world) start(w *worker, env ...string) error {
 	if w.running() {
 		return fmt.Errorf("worker %d runs already", w.n)
 	}
-	path, err := binary()
+	path, err := w.binary()
 	if err != nil {
 		return err
 	}

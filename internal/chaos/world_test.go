@@ -23,7 +23,7 @@ const places = 3
 
 // world is one flow under attack. Several worlds may use the same clusters, one after the other.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	pair    *pair
 	alias   string // of the source, and in front of every name
 	prefix  string // of the source's topics
@@ -31,6 +31,7 @@ type world struct {
 	file    string // what the workers are given: everything through the proxies
 	outside string // the same past the proxies
 	dynamic bool   // workers without instance ids
+	lanes   int
 	workers []*worker
 	load    *load
 	groups  *commits
@@ -63,12 +64,26 @@ func (x *world) tell(format string, args ...any) {
 // newWorld makes topics, load, groups and the files of a flow. What it starts ends with the test at the latest.
 func newWorld(t *testing.T, p *pair, seed uint64, name string) *world {
 	t.Helper()
+	x := bareWorld(t, p, name, 4)
+	for _, s := range streams() {
+		if err := testcluster.CreateTopic(t.Context(), p.source.ClientOpts(), x.prefix+s.name, s.partitions, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.load = startLoad(t.Context(), p.source.ClientOpts(), x.prefix, seed)
+	x.groups = startCommits(t.Context(), x.src, x.dst, x.alias, x.prefix, seed)
+	return x
+}
+
+// bareWorld is a world without topics, load and groups.
+func bareWorld(t testing.TB, p *pair, name string, lanes int) *world {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "tidemark-chaos-"+name+"-") //nolint:usetesting // kept where the test fails
 	if err != nil {
 		t.Fatal(err)
 	}
 	x := &world{
-		t: t, pair: p, alias: name, prefix: name + "-", dir: dir,
+		t: t, pair: p, alias: name, prefix: name + "-", dir: dir, lanes: lanes,
 		file: filepath.Join(dir, "flow.yaml"), outside: filepath.Join(dir, "outside.yaml"), began: time.Now(), done: map[string]int{},
 	}
 	x.src, x.dst = p.source.Client(t), p.target.Client(t)
@@ -82,13 +97,6 @@ func newWorld(t *testing.T, p *pair, seed uint64, name string) *world {
 	for n := range places {
 		x.workers = append(x.workers, &worker{n: n, log: x.logFile(n)})
 	}
-	for _, s := range streams() {
-		if err := testcluster.CreateTopic(t.Context(), p.source.ClientOpts(), x.prefix+s.name, s.partitions, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	x.load = startLoad(t.Context(), p.source.ClientOpts(), x.prefix, seed)
-	x.groups = startCommits(t.Context(), x.src, x.dst, x.alias, x.prefix, seed)
 	t.Cleanup(x.end)
 	return x
 }
@@ -100,15 +108,17 @@ clusters:
   T: {bootstrap: %[3]q}
 flows:
   - {from: %[1]s, to: T, topics: ["%[1]s-.*"], groups: ["%[1]s-g.*"], replication_factor: %[4]d, offset_syncs_replication_factor: %[5]d,
-     checkpoints_replication_factor: %[4]d, heartbeats_replication_factor: %[4]d, lanes: 4, positions_interval: 200ms}
-`, x.alias, source, target, x.pair.target.Brokers(), min(x.pair.target.Brokers(), x.pair.source.Brokers()))
+     checkpoints_replication_factor: %[4]d, heartbeats_replication_factor: %[4]d, lanes: %[6]d, positions_interval: 200ms}
+`, x.alias, source, target, x.pair.target.Brokers(), min(x.pair.target.Brokers(), x.pair.source.Brokers()), x.lanes)
 }
 
 // end ends everything of the world. Logs are kept where the test failed.
 func (x *world) end() {
-	x.load.stop()
-	x.groups.cancel()
-	x.groups.wg.Wait()
+	if x.load != nil {
+		x.load.stop()
+		x.groups.cancel()
+		x.groups.wg.Wait()
+	}
 	for _, w := range x.workers {
 		if w.proc != nil {
 			_ = w.proc.Kill()
