@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"tidemark/internal/fuzzing"
 )
 
 func unhex(t testing.TB, s string) []byte {
@@ -222,7 +224,11 @@ func FuzzParse(f *testing.F) {
 		OffsetSync{"orders", 3, 1500, 1234}, Checkpoint{"billing", "A.orders", 3, 1600, 1235, "m1"}, Heartbeat{"A", "B", 1700000000000},
 	} {
 		key, value := encode(f, r)
-		f.Add(key, value)
+		f.Add(key, append(value, 0))
+		f.Add(key[:len(key)-1], value)
+		for _, cut := range fuzzing.Cuts(value) {
+			f.Add(key, cut)
+		}
 	}
 	f.Fuzz(func(t *testing.T, key, value []byte) {
 		for _, kind := range []Record{OffsetSync{}, Checkpoint{}, Heartbeat{}} {

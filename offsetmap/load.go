@@ -73,6 +73,8 @@ func loadTail(tail []byte) (*Map, named, error) {
 		d.fail("offsets out of order")
 	case len(numbers.list) == 0 && g.from != m.floor:
 		d.fail("tail does not start at the floor")
+	case !room(lowest, g.from, len(numbers.list)):
+		d.fail("more blocks than offsets")
 	case h.beyond(end):
 		d.fail("lost stretch, marker or doubt beyond the end")
 	}
@@ -126,31 +128,31 @@ func (m *Map) loadSegments(numbers named, data map[uint32][]byte) {
 	n := len(numbers.list)
 	segs := make([]segment, 0, min(n, len(data)+1))
 	lists := make([]holes, 0, cap(segs))
-	next, exact := m.tail.from, true // where the successor begins
+	next, absent := m.tail.from, 0 // where the next known successor begins, and how many are missing in front of it
 	for i := n - 1; i >= 0; i-- {
 		number := numbers.list[i]
 		g, h := m.loadBlock(number, data[number])
-		fits := g.runs > 0 && g.to.atOrBelow(next) && (!exact || g.to == next)
+		fits := g.runs > 0 && room(g.to, next, absent) && (absent > 0 || g.to == next)
 		if i == 0 {
 			// The tail knows less than the block if the block was missing
 			// when its predecessor was trimmed.
 			fits = fits && g.from == m.floor && numbers.first.atOrBelow(g.first)
 		} else {
-			fits = fits && numbers.first.atOrBelow(g.from)
+			fits = fits && room(numbers.first, g.from, i)
 		}
 		if fits {
 			g.numbers = numbers.list[i : i+1 : i+1]
 			segs, lists = append(segs, g), append(lists, h)
-			next, exact = g.from, true
+			next, absent = g.from, 0
 			continue
 		}
+		absent++
 		if l := len(segs); l > 0 && segs[l-1].missing {
 			segs[l-1].numbers = numbers.list[i : i+1+len(segs[l-1].numbers)]
 			continue
 		}
 		segs = append(segs, segment{missing: true, numbers: numbers.list[i : i+1], to: next})
 		lists = append(lists, holes{})
-		exact = false
 	}
 	slices.Reverse(segs)
 	slices.Reverse(lists)
@@ -158,9 +160,18 @@ func (m *Map) loadSegments(numbers named, data map[uint32][]byte) {
 	m.hide(numbers.doubts - m.sealedDoubts())
 }
 
+// room says whether n blocks have room between two points: each holds a record at least. Without it the answers in front of
+// a missing stretch and in it would be about the same target offset, in any order (OM10).
+func room(from, to point, n int) bool {
+	return int64(to.source-from.source) >= int64(n) && int64(to.target-from.target) >= int64(n)
+}
+
 // loadBlock decodes a block. A damaged one, or one that is another than asked
 // for, comes back without runs.
 func (m *Map) loadBlock(number uint32, data []byte) (segment, holes) {
+	if len(data) == 0 {
+		return segment{}, holes{} // a few bytes can name a million that are absent: no error is made for each
+	}
 	d := &decoder{data: data}
 	d.version(blockVersion)
 	incarnation, own := d.uvarint(math.MaxUint32), d.uvarint(math.MaxUint32)

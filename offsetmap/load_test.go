@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tidemark/internal/fuzzing"
 	"tidemark/offsetmap"
 )
 
@@ -257,6 +258,27 @@ func TestLoadSkipsOrphanNumbers(t *testing.T) {
 	}
 }
 
+// manyBlocks is a tail without runs that names n blocks.
+func manyBlocks(n uint64) []byte {
+	point := func(tail []byte, at uint64) []byte { return binary.AppendUvarint(binary.AppendUvarint(tail, at), at) }
+	tail := append([]byte{2, 0}, make([]byte, 32)...)     // version, no cluster, no topic ids
+	tail = point(append(tail, 0, 0, 0), n)                // incarnation, origin; end
+	tail = binary.AppendUvarint(append(tail, 0, 0, 0), n) // flags, floor; next number
+	tail = binary.AppendUvarint(append(tail, 1, 0), n)
+	tail = point(append(tail, 0, 0, 0, 0), n) // first run, doubts, epochs; start of the tail
+	return append(tail, 0, 0, 0, 0)
+}
+
+func TestLoadOfManyAbsentBlocks(t *testing.T) {
+	fuzzing.Within(t, 32<<20, func() {
+		m, err := offsetmap.Load(manyBlocks(1<<20), nil)
+		must(t, err)
+		if n := len(m.Missing()); n != 1<<20 {
+			t.Errorf("%d blocks are missing", n)
+		}
+	})
+}
+
 func FuzzLoad(f *testing.F) {
 	full, blocks := chain(f, 2)
 	f.Add(full.AppendTail(nil), blocks[0].Data, blocks[1].Data, uint32(0), uint32(1))
@@ -274,10 +296,17 @@ func FuzzLoad(f *testing.F) {
 	f.Add(full.AppendTail(nil), blocks[0].Data, blocks[1].Data, uint32(0), uint32(1))
 	full.CutSource(20)
 	f.Add(full.AppendTail(nil), blocks[0].Data, blocks[1].Data, uint32(0), uint32(1))
+	f.Add(manyBlocks(1<<10), []byte{}, []byte{}, uint32(0), uint32(1))
+	for _, cut := range fuzzing.Cuts(blocks[1].Data) {
+		f.Add(full.AppendTail(nil), blocks[0].Data, cut, uint32(0), uint32(1))
+	}
 
 	f.Fuzz(func(t *testing.T, tail, b0, b1 []byte, n0, n1 uint32) {
 		stored := []offsetmap.Block{{Number: n0, Data: b0}, {Number: n1, Data: b1}}
-		m, err := offsetmap.Load(tail, stored)
+		var m *offsetmap.Map
+		var err error
+		// A tail may name a million blocks in a few bytes, at four bytes each here.
+		fuzzing.Within(t, 32<<20+100*(len(tail)+len(b0)+len(b1)), func() { m, err = offsetmap.Load(tail, stored) })
 		if err != nil {
 			if !errors.Is(err, offsetmap.ErrCorrupt) && !errors.Is(err, offsetmap.ErrVersion) {
 				t.Fatal(err)

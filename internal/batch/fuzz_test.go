@@ -3,6 +3,7 @@ package batch
 import (
 	"bytes"
 	"errors"
+	"path/filepath"
 	"testing"
 )
 
@@ -46,6 +47,28 @@ func addSources(f *testing.F, add func(data []byte, pack bool)) {
 	add(source{attrs: attrLogAppendTime, base: 1, lastDelta: 20, records: without(recs(3, 9), 5, 6)}.view(f), false)
 	add(marker(f, 5, 3, true), false)
 	add(source{base: 3, lastDelta: 7, baseTime: -1, maxTime: -1}.view(f), false)
+	for _, raw := range stored(f) {
+		v, _, err := Next(raw)
+		if err != nil {
+			f.Fatal(err)
+		}
+		add(v, false)
+		add(v[:HeaderSize+len(v.Payload())/2], false)
+	}
+}
+
+// stored are logs that real brokers stored of real producers' batches.
+func stored(f *testing.F) [][]byte {
+	files, err := filepath.Glob("testdata/golden/*.bin")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no golden batches: %v", err)
+	}
+	var out [][]byte
+	for _, file := range files {
+		raw, _, _ := readGolden(f, file)
+		out = append(out, raw)
+	}
+	return out
 }
 
 func FuzzEach(f *testing.F) {

@@ -25,7 +25,7 @@ type golden struct {
 	} `json:"records"`
 }
 
-func readGolden(t *testing.T, path string) (raw []byte, codec string, want []Record) {
+func readGolden(t testing.TB, path string) (raw []byte, codec string, want []Record) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
 	if err != nil {

@@ -258,32 +258,3 @@ func TestLegacyCutsTheOldPart(t *testing.T) {
 		t.Fatalf("length: %v", err)
 	}
 }
-
-func FuzzLegacy(f *testing.F) {
-	for _, c := range []Codec{None, Gzip, Snappy, LZ4} {
-		if c != None {
-			f.Add(legacySet(f, c, 0), int32(0))
-			f.Add(legacySet(f, c, 1), int32(120))
-		}
-	}
-	b := NewBuilderLimit(1 << 20)
-	f.Fuzz(func(t *testing.T, data []byte, maxBytes int32) {
-		set, _, err := Legacy(bytes.Clone(data))
-		if err != nil {
-			return
-		}
-		for at := 0; at+18 <= len(set); { // make outer checksums hold
-			end := min(at+int(binary.BigEndian.Uint32(set[at+8:]))+12, len(set))
-			binary.BigEndian.PutUint32(set[at+12:], crc32.ChecksumIEEE(set[at+16:end]))
-			at = end
-		}
-		outs, next, err := b.RebuildLegacy(set, RebuildOptions{MaxBytes: max(maxBytes, 0)})
-		if _, named := namedRecord(err); err != nil && !named && len(outs) != 0 {
-			t.Fatalf("%d outputs with %v", len(outs), err)
-		}
-		sourceRecords(t, b, outs, max(maxBytes, 0))
-		if n := len(outs); n > 0 && outs[n-1].Last > next {
-			t.Fatalf("last %d, next %d", outs[n-1].Last, next)
-		}
-	})
-}

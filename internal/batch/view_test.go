@@ -6,6 +6,8 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"tidemark/internal/fuzzing"
 )
 
 func TestNextWalksAResponse(t *testing.T) {
@@ -179,6 +181,11 @@ func FuzzNext(f *testing.F) {
 	f.Add([]byte(source{records: recs(3, 2)}.view(f)))
 	f.Add([]byte(source{records: recs(3, 2)}.view(f))[:50])
 	f.Add(legacySet(f, LZ4, 1))
+	for _, raw := range stored(f) {
+		for _, cut := range fuzzing.Cuts(raw) {
+			f.Add(cut)
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		v, rest, err := Next(data)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"tidemark/internal/config"
@@ -63,6 +64,17 @@ func checkParsed(t failer, c *config.Config, err error) {
 		if name, err := config.ParseFlow(f.Name().String()); err != nil || name != f.Name() {
 			t.Fatalf("flow %s is not found by its own name: %v, %v", f.Name(), name, err)
 		}
+	}
+	text, err := c.YAML("/base")
+	if err != nil {
+		t.Fatalf("%+v cannot be written as YAML: %v", c, err)
+	}
+	again, err := config.Parse("x.yaml", text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if diff := cmp.Diff(c.Flows, again.Flows); diff != "" {
+		t.Fatalf("written as YAML (-before +after):\n%s\nof\n%s", diff, text)
 	}
 }
 

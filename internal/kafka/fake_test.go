@@ -64,7 +64,7 @@ func as[T error](t *testing.T, err error) T {
 	return e
 }
 
-func noError(t *testing.T, err error) {
+func noError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

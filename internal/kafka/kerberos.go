@@ -2,7 +2,9 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/jcmturner/gokrb5/v8/client"
@@ -47,7 +49,11 @@ func (k *Kerberos) client() (*client.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", k.Config, err)
 	}
-	keys, err := keytab.Load(k.Keytab)
+	data, err := os.ReadFile(k.Keytab)
+	if err != nil {
+		return nil, fmt.Errorf("read keytab: %w", err)
+	}
+	keys, err := keysIn(data)
 	if err != nil {
 		return nil, fmt.Errorf("read keytab %s: %w", k.Keytab, err)
 	}
@@ -57,4 +63,14 @@ func (k *Kerberos) client() (*client.Client, error) {
 	}
 	// Active Directory refuses the negotiation of FAST, and nobody needs it with a keytab.
 	return client.NewWithKeytab(user, realm, keys, conf, client.DisablePAFXFAST(true)), nil
+}
+
+// keysIn reads a keytab. Of what is wrong with one it only says that: the library's errors repeat its bytes, and with them
+// its keys.
+func keysIn(data []byte) (*keytab.Keytab, error) {
+	keys := keytab.New()
+	if keys.Unmarshal(data) != nil {
+		return nil, errors.New("it is damaged, or no keytab")
+	}
+	return keys, nil
 }

@@ -217,5 +217,6 @@ func jwtExpiry(token string) (time.Time, bool) {
 	if json.Unmarshal(payload, &claims) != nil || claims.Exp <= 0 {
 		return time.Time{}, false
 	}
-	return time.UnixMilli(int64(claims.Exp * 1000)), true
+	// A number that no int64 holds would become a time long ago, and each login ask for a new token.
+	return time.UnixMilli(int64(min(claims.Exp*1000, 1<<62))), true
 }

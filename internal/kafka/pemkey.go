@@ -23,6 +23,33 @@ import (
 // writes 2048, Java 10000; recommendations end below a million.
 const maxIterations = 10_000_000
 
+// excessive says whether a PKCS #12 store asks for more work than that, which
+// its library would do: in all that derives a key of a password (RFC 7292, RFC
+// 8018) the number of rounds is the integer behind the salt. What is inside of
+// encrypted parts is not seen; who writes it knows the password.
+func excessive(der []byte) bool {
+	salt := false
+	for len(der) > 0 {
+		var v asn1.RawValue
+		rest, err := asn1.Unmarshal(der, &v)
+		if err != nil {
+			return false
+		}
+		octets := v.Class == asn1.ClassUniversal && v.Tag == asn1.TagOctetString
+		switch {
+		case salt && v.Class == asn1.ClassUniversal && v.Tag == asn1.TagInteger:
+			var rounds int
+			if _, err := asn1.Unmarshal(v.FullBytes, &rounds); err != nil || rounds > maxIterations {
+				return true
+			}
+		case (v.IsCompound || octets) && excessive(v.Bytes): // stores wrap stores in octets
+			return true
+		}
+		salt, der = octets, rest
+	}
+	return false
+}
+
 // PEMKeyPair is the client certificate of PEM texts: the chain in certs, leaf
 // first, and the private key in key. An encrypted key ("ENCRYPTED PRIVATE KEY",
 // PKCS #8, which is the only form that Kafka reads too) is opened with password;

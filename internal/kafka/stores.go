@@ -28,6 +28,8 @@ var (
 	ErrSeveralKeys = errors.New("several private key entries in it")
 	// ErrNoTrusted says that a trust store has no trusted certificate.
 	ErrNoTrusted = errors.New("no trusted certificate in it")
+	// errRounds says that opening the store would take hours.
+	errRounds = fmt.Errorf("the store asks for more than %d rounds of work to open it: write it anew with fewer", maxIterations)
 	// ErrStoreFormat says that the bytes are no store that can be read.
 	ErrStoreFormat = errors.New("neither a PEM file nor a PKCS12 nor a JKS store")
 )
@@ -83,6 +85,9 @@ func TrustStore(data []byte, password Secret) ([]*x509.Certificate, error) {
 	case formatPEM:
 		certs, err = pemCertificates(data)
 	case formatPKCS12:
+		if excessive(data) {
+			return nil, errRounds
+		}
 		certs, err = pkcs12.DecodeTrustStore(data, password.Reveal())
 		err = pkcs12Trust(data, password, err)
 	case formatJKS:
@@ -239,6 +244,9 @@ func KeyStore(data []byte, password, keyPassword Secret) (tls.Certificate, error
 }
 
 func pkcs12Key(data []byte, password, keyPassword Secret) (tls.Certificate, error) {
+	if excessive(data) {
+		return tls.Certificate{}, errRounds
+	}
 	key, leaf, others, err := pkcs12.DecodeChain(data, password.Reveal())
 	switch {
 	case err == nil:

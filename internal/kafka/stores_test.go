@@ -26,7 +26,7 @@ type identity struct {
 	pkcs8    []byte
 }
 
-func newIdentity(t *testing.T, name string) identity {
+func newIdentity(t testing.TB, name string) identity {
 	t.Helper()
 	sign := func(subject string, parent *x509.Certificate, signer crypto.Signer, isCA bool) (*x509.Certificate, *ecdsa.PrivateKey) {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -54,7 +54,7 @@ func newIdentity(t *testing.T, name string) identity {
 const storePass, innerPass = "hunter2", "hunter3"
 
 // jks writes a JKS store with the identities' keys and the authorities.
-func jks(t *testing.T, inner string, keys []identity, trusted ...*x509.Certificate) []byte {
+func jks(t testing.TB, inner string, keys []identity, trusted ...*x509.Certificate) []byte {
 	t.Helper()
 	store := keystore.New()
 	for i, id := range keys {
@@ -73,7 +73,7 @@ func jks(t *testing.T, inner string, keys []identity, trusted ...*x509.Certifica
 	return out.Bytes()
 }
 
-func p12(t *testing.T, id identity, others ...*x509.Certificate) []byte {
+func p12(t testing.TB, id identity, others ...*x509.Certificate) []byte {
 	t.Helper()
 	data, err := pkcs12.Modern.Encode(id.key, id.cert, others, storePass)
 	noError(t, err)
@@ -180,19 +180,4 @@ func TestTrustStores(t *testing.T) {
 			t.Errorf("%s: %d certificates, %v", c.name, len(certs), err)
 		}
 	}
-}
-
-// FuzzStores: no bytes make the readers panic, and what opens without the password is never a key.
-func FuzzStores(f *testing.F) {
-	f.Add([]byte{0xFE, 0xED, 0xFE, 0xED, 0, 0, 0, 2, 0, 0, 0, 0})
-	f.Add([]byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMAA=\n-----END ENCRYPTED PRIVATE KEY-----\n"))
-	f.Add([]byte{0x30, 0x03, 0x02, 0x01, 0x03})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if pair, err := KeyStore(data, storePass, innerPass); err == nil && (pair.PrivateKey == nil || len(pair.Certificate) == 0) {
-			t.Error("half a key pair")
-		}
-		if certs, err := TrustStore(data, storePass); err == nil && len(certs) == 0 {
-			t.Error("nothing is trusted")
-		}
-	})
 }

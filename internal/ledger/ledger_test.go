@@ -120,21 +120,6 @@ func TestDamageIsNoticed(t *testing.T) {
 	}
 }
 
-func FuzzDecode(f *testing.F) {
-	f.Add([]byte("head/3/orders"), heads().Encode())
-	f.Add([]byte("claim"), Claim{}.Encode())
-	f.Add([]byte("block/0/0/0/t"), EncodeBlock([]byte{1}))
-	f.Add([]byte("start"), Start{Topics: 1}.Encode())
-	f.Add([]byte("start/t"), StartTopic{Offsets: []int64{AtEnd, 7}}.Encode())
-	f.Fuzz(func(_ *testing.T, key, value []byte) {
-		c := NewContents()
-		_ = c.Apply(1, key, value)
-		// A checksum that fits must not be enough to bring the decoder down.
-		_ = c.Apply(2, key, seal(value))
-		_, _ = c.Started()
-	})
-}
-
 func TestContents(t *testing.T) {
 	p := Partition{"orders", 3}
 	key := []byte(Key{Kind: KindHead, Topic: "orders", Partition: 3}.String())

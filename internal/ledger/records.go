@@ -179,7 +179,7 @@ func DecodeMeta(value []byte) (Meta, error) {
 		return Meta{}, err
 	}
 	r := reader{b: body}
-	m := Meta{Lanes: int32(r.int()), Hash: r.str(), SourceCluster: r.str(), TargetCluster: r.str()}
+	m := Meta{Lanes: narrow[int32](&r), Hash: r.str(), SourceCluster: r.str(), TargetCluster: r.str()}
 	return m, r.done()
 }
 
@@ -202,7 +202,7 @@ func DecodeClaim(value []byte) (Claim, error) {
 		return Claim{}, err
 	}
 	r := reader{b: body}
-	c := Claim{ProducerID: r.int(), Epoch: int16(r.int()), TransactionalID: r.str(), Owner: r.str(), Released: r.bool(), At: time.UnixMilli(r.int())}
+	c := Claim{ProducerID: r.int(), Epoch: narrow[int16](&r), TransactionalID: r.str(), Owner: r.str(), Released: r.bool(), At: time.UnixMilli(r.int())}
 	return c, r.done()
 }
 
@@ -229,8 +229,8 @@ func DecodeHead(k Key, value []byte) (Head, error) {
 	}
 	r := reader{b: body}
 	h := Head{
-		Topic: k.Topic, Partition: k.Partition, RemoteTopic: r.str(), State: State(r.int()), Reason: r.str(),
-		ProducerID: r.int(), Epoch: int16(r.int()), Sequence: int32(r.int()), Map: append([]byte(nil), r.bytes()...),
+		Topic: k.Topic, Partition: k.Partition, RemoteTopic: r.str(), State: narrow[State](&r), Reason: r.str(),
+		ProducerID: r.int(), Epoch: narrow[int16](&r), Sequence: narrow[int32](&r), Map: append([]byte(nil), r.bytes()...),
 		SourceEnd: r.int(), At: time.UnixMilli(r.int()),
 	}
 	return h, r.done()
@@ -253,7 +253,7 @@ func DecodeBegin(value []byte) (Begin, error) {
 	r := reader{b: body}
 	b := Begin{TopicID: r.id(), Offset: r.int()}
 	if b.Offset < AtEnd {
-		r.fail()
+		r.fail(outOfRange)
 	}
 	return b, r.done()
 }

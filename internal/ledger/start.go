@@ -92,7 +92,7 @@ func DecodeStart(value []byte) (Start, error) {
 		return Start{}, err
 	}
 	r := reader{b: body}
-	s := Start{ProducerID: r.int(), Epoch: int16(r.int()), Topics: int(r.int()), At: time.UnixMilli(r.int())}
+	s := Start{ProducerID: r.int(), Epoch: narrow[int16](&r), Topics: int(r.int()), At: time.UnixMilli(r.int())}
 	return s, r.done()
 }
 
@@ -116,13 +116,13 @@ func DecodeStartTopic(value []byte) (StartTopic, error) {
 		return StartTopic{}, err
 	}
 	r := reader{b: body}
-	t := StartTopic{ProducerID: r.int(), Epoch: int16(r.int()), TopicID: r.id()}
+	t := StartTopic{ProducerID: r.int(), Epoch: narrow[int16](&r), TopicID: r.id()}
 	// The count is not trusted with an allocation: it is foreign until the end fits.
 	for n := r.int(); n > 0 && r.err == nil; n-- {
 		t.Offsets = append(t.Offsets, r.int())
 	}
 	if slices.ContainsFunc(t.Offsets, func(at int64) bool { return at < FromOldest }) {
-		r.fail()
+		r.fail(outOfRange)
 	}
 	return t, r.done()
 }

@@ -74,17 +74,27 @@ type reader struct {
 func (r *reader) int() int64 {
 	v, n := binary.Varint(r.b)
 	if n <= 0 {
-		r.fail()
+		r.fail(cutShort)
 		return 0
 	}
 	r.b = r.b[n:]
 	return v
 }
 
+// narrow reads a number that must fit into its type. Cut off, epoch 65537 would be epoch 1, and somebody else's.
+func narrow[T int16 | int32 | State](r *reader) T {
+	v := r.int()
+	if int64(T(v)) != v {
+		r.fail(outOfRange)
+		return 0
+	}
+	return T(v)
+}
+
 func (r *reader) bytes() []byte {
 	n, used := binary.Uvarint(r.b)
 	if used <= 0 || n > uint64(len(r.b)-used) {
-		r.fail()
+		r.fail(cutShort)
 		return nil
 	}
 	v := r.b[used : used+int(n)]
@@ -97,15 +107,21 @@ func (r *reader) bool() bool  { return r.int() != 0 }
 
 func (r *reader) id() (id [16]byte) {
 	if b := r.bytes(); len(b) != len(id) || copy(id[:], b) != len(id) {
-		r.fail()
+		r.fail("a topic id is not of 16 bytes")
 	}
 	return id
 }
 
-func (r *reader) fail() {
+// What is wrong with a field.
+const (
+	cutShort   = "a field is cut short"
+	outOfRange = "a number is out of range"
+)
+
+func (r *reader) fail(why string) {
 	r.b = nil
 	if r.err == nil {
-		r.err = fmt.Errorf("%w: a field is cut short", ErrDamaged)
+		r.err = fmt.Errorf("%w: %s", ErrDamaged, why)
 	}
 }
 

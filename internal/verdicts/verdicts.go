@@ -71,11 +71,16 @@ func (k Key) EncodeKey() []byte {
 	return b
 }
 
-// ParseKey is the inverse of EncodeKey.
+// ParseKey is the inverse of EncodeKey. A key of ours has a topic and a partition, or neither (WholeGroup).
 func ParseKey(b []byte) (Key, error) {
-	var k Key
-	parts := []any{&k.Group, &k.Topic, &k.Partition}
-	if err := json.Unmarshal(b, &parts); err != nil || len(parts) != 3 {
+	var group, topic *string // nil for null, which encoding/json takes for anything
+	var partition *int32
+	parts := []any{&group, &topic, &partition}
+	if err := json.Unmarshal(b, &parts); err != nil || len(parts) != 3 || group == nil || topic == nil || partition == nil {
+		return Key{}, fmt.Errorf("%w: key %q", ErrMalformed, b)
+	}
+	k := Key{Group: *group, Topic: *topic, Partition: *partition}
+	if k.Partition < WholeGroup || (k.Topic == "") != (k.Partition == WholeGroup) {
 		return Key{}, fmt.Errorf("%w: key %q", ErrMalformed, b)
 	}
 	return k, nil

@@ -196,9 +196,8 @@ func (c *conn) answers() error {
 		if idle || got != want {
 			return fmt.Errorf("broker at %s sent correlation id %d, expected %d", c.addr, got, want)
 		}
-		buf := c.home.pool.get(size - 4)
-		if _, err := io.ReadFull(c.r, buf.b); err != nil {
-			buf.release()
+		buf, err := c.body(size - 4)
+		if err != nil {
 			return c.explain(err)
 		}
 		cl := c.dequeue()
@@ -208,6 +207,26 @@ func (c *conn) answers() error {
 			c.wmu.Unlock() //nolint:staticcheck // waits for that write to return
 		}
 		cl.done(buf, nil)
+	}
+}
+
+// body reads the n bytes of a response behind its correlation id. More than
+// the largest buffer that is reused takes memory as it comes: a length that is
+// none must not take a gigabyte.
+func (c *conn) body(n int) (*buffer, error) {
+	buf := c.home.pool.get(min(n, classSize(classes-1)))
+	for have := 0; ; {
+		if _, err := io.ReadFull(c.r, buf.b[have:]); err != nil {
+			buf.release()
+			return nil, err
+		}
+		if have = len(buf.b); have == n {
+			return buf, nil
+		}
+		larger := c.home.pool.get(min(n, 2*have))
+		copy(larger.b, buf.b)
+		buf.release()
+		buf = larger
 	}
 }
 

@@ -152,7 +152,7 @@ func resultOf(p *kmsg.ProduceResponseTopicPartition) Result {
 		return r
 	}
 	r.BaseOffset = -1
-	if p.ErrorMessage != nil {
+	if p.ErrorMessage != nil && *p.ErrorMessage != "" {
 		r.Message = strings.Clone(*p.ErrorMessage)
 	} else if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
 		r.Message = err.Error()
