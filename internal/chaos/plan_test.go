@@ -96,7 +96,10 @@ func kinds() map[string]draw {
 		"source":      func(rnd *rand.Rand) step { return broker{"source", rnd.IntN(3), between(rnd, 0, 6*time.Second)} },
 		"coordinator": func(rnd *rand.Rand) step { return coordinator{rnd.IntN(4) - 1, between(rnd, 0, 6*time.Second)} },
 		"leaders":     func(rnd *rand.Rand) step { return leaders{side(rnd)} },
-		"freeze":      func(rnd *rand.Rand) step { return freeze{rnd.IntN(3), between(rnd, time.Second, 7*time.Second)} },
+		"replicas": func(rnd *rand.Rand) step {
+			return replicas{rnd.IntN(2) == 0, between(rnd, time.Second, 6*time.Second)}
+		},
+		"freeze": func(rnd *rand.Rand) step { return freeze{rnd.IntN(3), between(rnd, time.Second, 7*time.Second)} },
 
 		"away": func(rnd *rand.Rand) step {
 			return away{side(rnd), rnd.IntN(2) == 0, between(rnd, 8*time.Second, 20*time.Second)}
@@ -178,6 +181,7 @@ func (x *world) run(ctx context.Context, seed uint64, steps []planned) error {
 		if err := s.step.Do(ctx, x); err != nil {
 			return fmt.Errorf("step %d (%v): %w", i+1, s.step, err)
 		}
+		x.count("step " + strings.Fields(s.String())[0])
 	}
 	return x.finish(ctx, seed)
 }

@@ -89,6 +89,31 @@ func (s leaders) Do(ctx context.Context, x *world) error {
 	return nil
 }
 
+// replicas takes a replica from every partition of the target, its leader or another one, and gives it back.
+type replicas struct {
+	leader bool
+	last   time.Duration
+}
+
+func (s replicas) String() string {
+	return fmt.Sprintf("replicas: one fewer of each partition of the target (its leader: %t) for %v", s.leader, s.last)
+}
+
+func (s replicas) Do(ctx context.Context, x *world) error {
+	back, err := testcluster.DropReplicas(ctx, x.pair.target.Real, s.leader)
+	if err != nil {
+		x.tell("replicas: %v", err) // of partitions that are reassigned already, for instance
+	}
+	if back == nil {
+		return nil
+	}
+	wait(ctx, s.last)
+	if err := back(ctx); err != nil {
+		x.tell("replicas: %v", err)
+	}
+	return nil
+}
+
 // freeze stops a broker of the target, a follower in the ISR of many partitions, from running.
 type freeze struct {
 	n    int
@@ -297,4 +322,4 @@ func (s quota) Do(ctx context.Context, x *world) error {
 }
 
 // hasThree says which faults need more than one broker.
-func hasThree(kind string) bool { return slices.Contains([]string{"leaders", "freeze"}, kind) }
+func hasThree(kind string) bool { return slices.Contains([]string{"leaders", "replicas", "freeze"}, kind) }

@@ -40,6 +40,45 @@ func MoveLeaders(ctx context.Context, r *Real) error {
 	return err
 }
 
+// DropReplicas takes one replica from every partition that has several, its
+// leader or another one, and gives the way back to the assignment before.
+func DropReplicas(ctx context.Context, r *Real, leader bool) (back func(context.Context) error, err error) {
+	cl, err := kgo.NewClient(r.ClientOpts()...)
+	if err != nil {
+		return nil, err
+	}
+	defer cl.Close()
+	meta, err := kadm.NewClient(cl).Metadata(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fewer, before := kadm.AlterPartitionAssignmentsReq{}, kadm.AlterPartitionAssignmentsReq{}
+	meta.Topics.EachPartition(func(p kadm.PartitionDetail) {
+		if len(p.Replicas) < 2 {
+			return
+		}
+		i := slices.Index(p.Replicas, p.Leader)
+		if i < 0 || !leader {
+			i = (i + 1) % len(p.Replicas)
+		}
+		before.Assign(p.Topic, p.Partition, p.Replicas)
+		fewer.Assign(p.Topic, p.Partition, slices.Delete(slices.Clone(p.Replicas), i, i+1))
+	})
+	assign := func(ctx context.Context, to kadm.AlterPartitionAssignmentsReq) error {
+		cl, err := kgo.NewClient(r.ClientOpts()...)
+		if err != nil {
+			return err
+		}
+		defer cl.Close()
+		got, err := kadm.NewClient(cl).AlterPartitionAssignments(ctx, to)
+		if err != nil {
+			return err
+		}
+		return got.Error()
+	}
+	return func(ctx context.Context) error { return assign(ctx, before) }, assign(ctx, fewer)
+}
+
 // Coordinator is the index of the broker that coordinates a group or, where
 // group is empty, a transactional id.
 func (r *Real) Coordinator(ctx context.Context, cl *kadm.Client, group, txn string) (int, error) {
