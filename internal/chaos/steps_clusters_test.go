@@ -322,4 +322,6 @@ func (s quota) Do(ctx context.Context, x *world) error {
 }
 
 // hasThree says which faults need more than one broker.
-func hasThree(kind string) bool { return slices.Contains([]string{"leaders", "replicas", "freeze"}, kind) }
+func hasThree(kind string) bool {
+	return slices.Contains([]string{"leaders", "replicas", "freeze"}, kind)
+}
