@@ -50,9 +50,9 @@ bench: ## all benchmarks
 # One failure ends nothing: every world is run, and each says how to run it again.
 CHAOSFOR ?= 2m
 CHAOSSEED ?= 1
-chaos: ## attack the mirror: kills at named points, and schedules of faults of CHAOSFOR each (default 2m) from seed CHAOSSEED on
-	@failed=0; run() { echo "$$*"; go test -count=1 -timeout 60m ./internal/chaos -v -chaos.seed=$(CHAOSSEED) "$$@" || failed=1; }; \
-	run -run TestPoints -chaos.each=5; \
+chaos: ## attack the mirror: kills at named points, and schedules of faults of CHAOSFOR each (default 2m), from seed CHAOSSEED on
+	@failed=0; run() { echo "$$*"; go test -count=1 -timeout 60m ./internal/chaos -v -chaos.seed=$$seed "$$@" || failed=1; seed=$$((seed + 1)); }; \
+	seed=$(CHAOSSEED); run -run TestPoints -chaos.each=5; \
 	for world in single three source3 short tv0; do run -run TestChaos -chaos.for=$(CHAOSFOR) -chaos.world=$$world; done; \
 	exit $$failed
 
