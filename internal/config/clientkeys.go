@@ -134,7 +134,7 @@ func clientReasons() []reason {
 			out,
 			reason{both, "every address that a name stands for is tried", kinds(kind, "client.dns.lookup")},
 			reason{both, "each attempt to connect gets the same time, socket.connection.setup.timeout.ms", kinds(kind, "socket.connection.setup.timeout.max.ms")},
-			reason{both, "metrics have their own names and exporter", kinds(kind, "metric.reporters", "metrics.*", "enable.metrics.push")},
+			reason{both, "Tidemark exports no metrics yet: tidemark status --json says how it stands", kinds(kind, "metric.reporters", "metrics.*", "enable.metrics.push")},
 		)
 	}
 	const one = "one back-off serves connecting and repeating: retry.backoff.ms"

@@ -50,12 +50,12 @@ type live struct {
 func (r *Reader) sourceEnds(ctx context.Context, h *status.Header, tps []kafka.TP) live {
 	var out live
 	err := r.askSource(ctx, func(ctx context.Context) (err error) {
-		// The last stable offset is asked for first: in the other order a transaction that began in between would
-		// look like one that ended below the high watermark.
-		if out.stable, _, err = r.source.ListOffsets(ctx, tps, kafka.Latest, true); err != nil {
+		// The last stable offset is asked for last: where it is below an older high watermark a transaction is open. In the
+		// other order records that came in between would look like that.
+		if out.end, out.failed, err = r.source.ListOffsets(ctx, tps, kafka.Latest, false); err != nil {
 			return err
 		}
-		out.end, out.failed, err = r.source.ListOffsets(ctx, tps, kafka.Latest, false)
+		out.stable, _, err = r.source.ListOffsets(ctx, tps, kafka.Latest, true)
 		return err
 	})
 	r.sourceAnswered(h, err)

@@ -64,7 +64,7 @@ func (w *world) findings(groups ...string) string {
 }
 
 func TestGroupOnTheTarget(t *testing.T) {
-	const takeBack = "group app: if that was a rehearsal, take it back while the group has no members on B: kafka-consumer-groups.sh --bootstrap-server B --group app --topic A.orders --delete-offsets; a run then commits the translated offsets within a minute"
+	const takeBack = "group app: if it has moved to B for good, leave it as it is; if that was a rehearsal, take it back while the group has no members on B: kafka-consumer-groups.sh --bootstrap-server B --group app --topic A.orders --delete-offsets; a run then commits the translated offsets within a minute"
 	ahead := "group app, orders-0: the target's own commit is ahead by 2: the group would resume there at offset 7, not at 5\n" + takeBack
 	beyond := "group app, orders-0: the target's own commit is offset 12, beyond the log's end there, 9: a consumer that resumes there falls back on its reset rule\n" +
 		"group app, orders-0: the target's own commit is ahead by 7: the group would resume there at offset 12, not at 5\n" + takeBack

@@ -43,7 +43,7 @@ func undo(flow, group string, topics []string) string {
 	for _, t := range slices.Compact(topics) {
 		b.WriteString(" --topic " + Printable(t))
 	}
-	return fmt.Sprintf("group %[1]s: if that was a rehearsal, take it back while the group has no members on %[2]s: kafka-consumer-groups.sh --bootstrap-server %[2]s --group %[1]s%[3]s --delete-offsets; a run then commits the translated offsets within a minute",
+	return fmt.Sprintf("group %[1]s: if it has moved to %[2]s for good, leave it as it is; if that was a rehearsal, take it back while the group has no members on %[2]s: kafka-consumer-groups.sh --bootstrap-server %[2]s --group %[1]s%[3]s --delete-offsets; a run then commits the translated offsets within a minute",
 		Printable(group), Printable(alias), b.String())
 }
 

@@ -9,7 +9,7 @@ import (
 	"tidemark/internal/translate"
 )
 
-const takeBack = "group g: if that was a rehearsal, take it back while the group has no members on B: kafka-consumer-groups.sh --bootstrap-server B --group g --topic A.orders --delete-offsets; a run then commits the translated offsets within a minute"
+const takeBack = "group g: if it has moved to B for good, leave it as it is; if that was a rehearsal, take it back while the group has no members on B: kafka-consumer-groups.sh --bootstrap-server B --group g --topic A.orders --delete-offsets; a run then commits the translated offsets within a minute"
 
 // position is one that nothing is wrong with: 10 on the target, committed there, of a log that ends at 20.
 func exactPosition(n int32) Position {
