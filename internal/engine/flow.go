@@ -252,7 +252,7 @@ func (f *flow) ensure(ctx context.Context, at *kafka.Client, s topics.InternalTo
 func (f *flow) run(ctx context.Context, opts Options) error {
 	l := newLease(session)
 	f.members = &members{
-		group: f.groupName(), topic: ledger.TopicName(f.cfg.Source), lease: l, log: f.log, lanes: map[int32]*ownership{}, stop: ctx,
+		group: f.groupName(), topic: ledger.TopicName(f.cfg.Source), instance: opts.InstanceID, lease: l, log: f.log, lanes: map[int32]*ownership{}, stop: ctx,
 	}
 	settings := f.settings(ctx, opts)
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
@@ -285,7 +285,7 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	g.Go(func() error { return f.followACLs(work) })
 	g.Go(func() error { return f.positions.run(work) })
 	g.Go(func() error { return f.heartbeats(work) })
-	if f.members.client, err = f.join(opts.InstanceID); err != nil {
+	if f.members.client, err = f.join(); err != nil {
 		return err
 	}
 	g.Go(func() error { return f.members.heartbeats(work) })
@@ -309,11 +309,11 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 }
 
 // join enters the lane group. The member reads nothing through this client: a lane reads its ledger partition itself.
-func (f *flow) join(instance string) (*kafka.Client, error) {
+func (f *flow) join() (*kafka.Client, error) {
 	kc := f.target.Cluster()
 	// An answer that comes later than the session lasts is of no use to a member.
 	kc.Settings.RequestTimeout = min(kc.Settings.RequestTimeout, session)
-	c, err := kafka.Open(kc, f.log, f.members.options(instance)...)
+	c, err := kafka.Open(kc, f.log, f.members.options()...)
 	if err != nil {
 		return nil, err
 	}

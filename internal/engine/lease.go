@@ -25,9 +25,11 @@ type lease struct {
 	asked   chan struct{}        // a lane waits for an answer: the next heartbeat is due at once
 
 	mu       sync.Mutex
-	sent     time.Duration // of the last heartbeat that was answered well; 0 none
-	settled  time.Duration // of the last one answered with code 0
-	confirms int           // how many were answered with code 0
+	sent       time.Duration // of the last heartbeat that was answered well; 0 none
+	settled    time.Duration // of the last one that surely came before the rebalance that goes on, if one does
+	heard      time.Duration // of the last one that was answered as a member of generation
+	generation int32
+	confirms   int // how many were answered with code 0
 }
 
 func newLease(session time.Duration) *lease {
@@ -41,10 +43,17 @@ func (l *lease) Valid() bool {
 	return l.sent != 0 && l.clock()-l.sent < l.session-leaseMargin
 }
 
-// renew notes an answer to a heartbeat that was sent at a time of the clock.
-func (l *lease) renew(sent time.Duration, rebalancing bool) {
+// renew notes an answer to a heartbeat that was sent at a time of the clock by a member of a generation. Any good answer
+// to a newer generation says that the rebalance before it ended with us in the group: what goes on now began after the last
+// answer to the older one. Waiting for code 0 alone was rejected: while members come and go all the time, the group is
+// without a rebalance for milliseconds only, and a healthy worker lost its lease.
+func (l *lease) renew(sent time.Duration, generation int32, rebalancing bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if generation != l.generation {
+		l.settled, l.generation = max(l.settled, l.heard), generation
+	}
+	l.heard = max(l.heard, sent)
 	switch {
 	case !rebalancing:
 		l.sent, l.settled = max(sent, l.sent), max(sent, l.settled)

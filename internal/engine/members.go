@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,12 +30,13 @@ const hearEvery = 250 * time.Millisecond
 // members is this process's membership in the flow's lane group on the target: Kafka's group protocol spreads the
 // ledger's partitions over the workers, and the partition assigned is the lane owned.
 type members struct {
-	group  string
-	topic  string
-	lease  *lease
-	log    *slog.Logger
-	run    func(ctx, abort context.Context, lane int32) error
-	client *kafka.Client
+	group    string
+	topic    string
+	instance string // static member id; empty: none
+	lease    *lease
+	log      *slog.Logger
+	run      func(ctx, abort context.Context, lane int32) error
+	client   *kafka.Client
 
 	mu    sync.Mutex
 	lanes map[int32]*ownership
@@ -56,7 +58,7 @@ const session = 10 * time.Second
 // rebalanceTimeout is how long a rebalance waits for members to give up lanes.
 const rebalanceTimeout = 30 * time.Second
 
-func (m *members) options(instance string) []kgo.Opt {
+func (m *members) options() []kgo.Opt {
 	host, _ := os.Hostname()
 	opts := []kgo.Opt{
 		kgo.ClientID(fmt.Sprintf("tidemark-%s-%d", host, os.Getpid())), // what "status" shows as the owner of a lane
@@ -71,8 +73,8 @@ func (m *members) options(instance string) []kgo.Opt {
 		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, lost map[string][]int32) { m.revoked(lost[m.topic]) }),
 		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, lost map[string][]int32) { m.lost(lost[m.topic]) }),
 	}
-	if instance != "" {
-		opts = append(opts, kgo.InstanceID(instance))
+	if m.instance != "" {
+		opts = append(opts, kgo.InstanceID(m.instance))
 	}
 	return opts
 }
@@ -175,7 +177,7 @@ func (m *members) revoked(lanes []int32) {
 
 // lost: the coordinator does not know us any more; somebody else may own the lanes already.
 func (m *members) lost(lanes []int32) {
-	if len(lanes) > 0 {
+	if len(lanes) > 0 && m.stop.Err() == nil {
 		m.log.Warn("lanes lost: the group's coordinator does not count this process as a member", "lanes", lanes)
 	}
 	m.lease.end()
@@ -204,20 +206,18 @@ func (m *members) end(lanes []int32, tell func(*ownership)) {
 func (m *members) heartbeats(ctx context.Context) error {
 	cl := m.client.Kgo()
 	away := false
-	for pause := heartbeatEvery; m.rest(ctx, pause); {
-		pause = heartbeatEvery
+	for every, sent := heartbeatEvery, m.lease.clock(); m.rest(ctx, every-(m.lease.clock()-sent)); {
+		every = heartbeatEvery
 		member, generation := cl.GroupMetadata()
 		if member == "" || generation < 0 {
 			continue
 		}
 		req := kmsg.NewPtrHeartbeatRequest()
 		req.Group, req.MemberID, req.Generation = m.group, member, generation
-		if id := cl.OptValue(kgo.InstanceID); id != nil {
-			if s, ok := id.(*string); ok && s != nil {
-				req.InstanceID = s
-			}
+		if m.instance != "" {
+			req.InstanceID = &m.instance
 		}
-		sent := m.lease.clock()
+		sent = m.lease.clock() // the next one is due by it, not by the answer: over a long way that would take twice as long
 		hctx, cancel := context.WithTimeout(ctx, session)
 		resp, err := req.RequestWith(hctx, cl)
 		cancel()
@@ -234,10 +234,10 @@ func (m *members) heartbeats(ctx context.Context) error {
 		}
 		switch err := kerr.ErrorForCode(resp.ErrorCode); {
 		case err == nil:
-			m.lease.renew(sent, false)
+			m.lease.renew(sent, generation, false)
 		case errors.Is(err, kerr.RebalanceInProgress):
-			m.lease.renew(sent, true)
-			pause = hearEvery
+			m.lease.renew(sent, generation, true)
+			every = hearEvery
 		case errors.Is(err, kerr.GroupAuthorizationFailed):
 			return m.denied()
 		}
@@ -304,10 +304,48 @@ const leaveWithin = 5 * time.Second
 func (m *members) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
 	defer cancel()
-	if err := m.client.Kgo().LeaveGroupContext(ctx); err != nil {
-		m.log.Warn("could not leave the lane group, which counts this process as a member until its session ends", "group", m.group, "session", session, "error", err)
+	cl := m.client.Kgo()
+	member, _ := cl.GroupMetadata()
+	left, closed := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(left)
+		_ = cl.LeaveGroupContext(ctx) // no new join begins from here on
+	}()
+	if m.instance == "" && member != "" {
+		// kgo's own goodbye waits for the rebalance that it is in, which can wait for us: ours ends that.
+		if err := m.goodbye(ctx, member); err != nil {
+			m.log.Warn("could not leave the lane group, which counts this process as a member until its session ends", "group", m.group, "session", session, "error", err)
+		}
 	}
-	m.client.Close()
+	go func() {
+		defer close(closed)
+		<-left
+		cl.Close()
+	}()
+	select {
+	case <-closed:
+	case <-ctx.Done(): // what is left of the client ends with the process
+	}
+}
+
+func (m *members) goodbye(ctx context.Context, member string) error {
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group, req.MemberID = m.group, member
+	one := kmsg.NewLeaveGroupRequestMember()
+	one.MemberID = member
+	req.Members = append(req.Members, one)
+	resp, err := req.RequestWith(ctx, m.client.Kgo())
+	if err != nil {
+		return err
+	}
+	err = kerr.ErrorForCode(resp.ErrorCode)
+	for _, r := range resp.Members {
+		err = cmp.Or(err, kerr.ErrorForCode(r.ErrorCode))
+	}
+	if errors.Is(err, kerr.UnknownMemberID) { // kgo's was faster, or the session is over
+		return nil
+	}
+	return err
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
