@@ -24,7 +24,7 @@ type lease struct {
 	clock   func() time.Duration // kafka.Boottime, or a test's
 	asked   chan struct{}        // a lane waits for an answer: the next heartbeat is due at once
 
-	mu       sync.Mutex
+	mu         sync.Mutex
 	sent       time.Duration // of the last heartbeat that was answered well; 0 none
 	settled    time.Duration // of the last one that surely came before the rebalance that goes on, if one does
 	heard      time.Duration // of the last one that was answered as a member of generation
