@@ -207,7 +207,7 @@ func (m *members) heartbeats(ctx context.Context) error {
 	cl := m.client.Kgo()
 	away := false
 	for every, sent := heartbeatEvery, m.lease.clock(); m.rest(ctx, every-(m.lease.clock()-sent)); {
-		every = heartbeatEvery
+		every, sent = heartbeatEvery, m.lease.clock() // due by its sending: by the answer, a long way would double the time
 		member, generation := cl.GroupMetadata()
 		if member == "" || generation < 0 {
 			continue
@@ -217,7 +217,6 @@ func (m *members) heartbeats(ctx context.Context) error {
 		if m.instance != "" {
 			req.InstanceID = &m.instance
 		}
-		sent = m.lease.clock() // the next one is due by it, not by the answer: over a long way that would take twice as long
 		hctx, cancel := context.WithTimeout(ctx, session)
 		resp, err := req.RequestWith(hctx, cl)
 		cancel()
