@@ -100,7 +100,7 @@ func (s replicas) String() string {
 }
 
 func (s replicas) Do(ctx context.Context, x *world) error {
-	back, err := testcluster.DropReplicas(ctx, x.pair.target.Real, s.leader)
+	back, err := testcluster.DropReplicas(ctx, kadm.NewClient(x.dst), s.leader)
 	if err != nil {
 		x.tell("replicas: %v", err) // of partitions that are reassigned already, for instance
 	}

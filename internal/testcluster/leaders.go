@@ -42,13 +42,8 @@ func MoveLeaders(ctx context.Context, r *Real) error {
 
 // DropReplicas takes one replica from every partition that has several, its
 // leader or another one, and gives the way back to the assignment before.
-func DropReplicas(ctx context.Context, r *Real, leader bool) (back func(context.Context) error, err error) {
-	cl, err := kgo.NewClient(r.ClientOpts()...)
-	if err != nil {
-		return nil, err
-	}
-	defer cl.Close()
-	meta, err := kadm.NewClient(cl).Metadata(ctx)
+func DropReplicas(ctx context.Context, cl *kadm.Client, leader bool) (back func(context.Context) error, err error) {
+	meta, err := cl.Metadata(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +60,7 @@ func DropReplicas(ctx context.Context, r *Real, leader bool) (back func(context.
 		fewer.Assign(p.Topic, p.Partition, slices.Delete(slices.Clone(p.Replicas), i, i+1))
 	})
 	assign := func(ctx context.Context, to kadm.AlterPartitionAssignmentsReq) error {
-		cl, err := kgo.NewClient(r.ClientOpts()...)
-		if err != nil {
-			return err
-		}
-		defer cl.Close()
-		got, err := kadm.NewClient(cl).AlterPartitionAssignments(ctx, to)
+		got, err := cl.AlterPartitionAssignments(ctx, to)
 		if err != nil {
 			return err
 		}
