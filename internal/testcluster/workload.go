@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -183,7 +184,9 @@ type Transactions struct {
 // ProduceTransactions writes a load in transactions of 1 to 5 records, about
 // one in five of them aborted after its records are in the log. It returns the
 // sequence numbers of each outcome, in order. Every transaction leaves a marker
-// in each partition that it wrote.
+// in each partition that it wrote. A transaction whose records were refused is
+// aborted and written again, as an application does it: kfake on a busy machine
+// answered OUT_OF_ORDER_SEQUENCE_NUMBER once in some thousand.
 func ProduceTransactions(ctx context.Context, conn []kgo.Opt, l Load, t Transactions) (committed, aborted []int64, err error) {
 	if t.ID == "" {
 		t.ID = "tidemark-load-" + l.Topic
@@ -198,7 +201,11 @@ func ProduceTransactions(ctx context.Context, conn []kgo.Opt, l Load, t Transact
 	for i := int64(0); i < l.Count; {
 		n := min(1+rng.Int64N(5), l.Count-i)
 		commit := kgo.TransactionEndTry(rng.IntN(5) != 0)
-		if err := transact(ctx, cl, l, i, i+n, commit); err != nil {
+		err := transact(ctx, cl, l, i, i+n, commit)
+		for retries := 0; errors.Is(err, kerr.OutOfOrderSequenceNumber) && retries < 3; retries++ {
+			err = transact(ctx, cl, l, i, i+n, commit)
+		}
+		if err != nil {
 			return committed, aborted, err
 		}
 		for seq := l.First + i; seq < l.First+i+n; seq++ {
