@@ -83,7 +83,7 @@ func (j *journal) kick() error {
 	for i, e := range j.pending[:n] {
 		recs[i] = e.rec
 	}
-	bytes, err := batch.Build(recs, batch.None, batch.Stamp{ProducerID: j.lane.id.ProducerID, Epoch: j.epoch, Sequence: j.seq})
+	bytes, err := j.lane.flow.builder.Build(recs, batch.None, batch.Stamp{ProducerID: j.lane.id.ProducerID, Epoch: j.epoch, Sequence: j.seq})
 	if err != nil {
 		return err
 	}
