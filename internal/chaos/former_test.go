@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,34 +17,7 @@ var former = sync.OnceValues(func() (string, error) {
 	if *formerFlag == "" {
 		return "", errors.New("the faults upgrade and mixed need -chaos.former=REV, the revision whose binary is replaced")
 	}
-	root, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
-	if err != nil {
-		return "", fmt.Errorf("find the repository: %w", err)
-	}
-	tree, path := filepath.Join(bin, "former"), filepath.Join(bin, "tidemark-former")
-	if err := os.Mkdir(tree, 0o700); err != nil {
-		return "", err
-	}
-	archive := exec.Command("git", "archive", *formerFlag) // no worktree: that would stay behind in the repository
-	archive.Dir = string(root[:len(root)-1])
-	unpack := exec.Command("tar", "-x", "-C", tree)
-	if unpack.Stdin, err = archive.StdoutPipe(); err != nil {
-		return "", err
-	}
-	archive.Stderr = os.Stderr
-	if err := archive.Start(); err != nil {
-		return "", err
-	}
-	out, err := unpack.CombinedOutput()
-	if err := errors.Join(err, archive.Wait()); err != nil {
-		return "", fmt.Errorf("unpack revision %q: %w: %s", *formerFlag, err, out)
-	}
-	build := exec.Command("go", "build", "-buildvcs=false", "-tags", "failpoints", "-o", path, "./cmd/tidemark")
-	build.Dir = tree
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build tidemark of revision %q: %w: %s", *formerFlag, err, out)
-	}
-	return path, os.RemoveAll(tree)
+	return testcluster.BuildRevision(*formerFlag, bin, "-tags", "failpoints")
 })
 
 // fromFormer are the kinds of faults whose worlds begin with the former binary.

@@ -55,9 +55,14 @@ type mirrorOf struct {
 	start func(b *testing.B, alias, topic, groups string) mirror
 }
 
-func tidemark() mirrorOf {
-	return mirrorOf{name: "tidemark", start: func(b *testing.B, alias, topic, groups string) mirror {
-		w := newFlow(b, alias, topic, groups, os.Getenv("BENCH_FLOW")).process("--instance-id", "bench")
+func tidemark() mirrorOf { return tidemarkBy("tidemark", "") }
+
+// tidemarkBy is Tidemark by a binary of another revision; by this one's where the path is empty.
+func tidemarkBy(name, binary string) mirrorOf {
+	return mirrorOf{name: name, start: func(b *testing.B, alias, topic, groups string) mirror {
+		f := newFlow(b, alias, topic, groups, os.Getenv("BENCH_FLOW"))
+		f.binary = binary
+		w := f.process("--instance-id", "bench")
 		return mirror{
 			pid: w.cmd.Process.Pid,
 			alive: func() error {

@@ -109,6 +109,7 @@ type flow struct {
 	alias    string // of the source
 	yaml     string
 	file     string            // the name of the file that processes get; empty: flow.yaml
+	binary   string            // of processes, where it is not this revision's
 	to       *testcluster.Real // the target, where it is not the shared one
 	cfg      *config.Config
 	src, dst *kadm.Client

@@ -53,9 +53,12 @@ func (w *worker) output() string {
 // process starts `tidemark run` on the flow's file.
 func (f *flow) process(args ...string) *worker {
 	f.tb.Helper()
-	path, err := binary()
-	if err != nil {
-		f.tb.Fatal(err)
+	path := f.binary
+	if path == "" {
+		var err error
+		if path, err = binary(); err != nil {
+			f.tb.Fatal(err)
+		}
 	}
 	file := filepath.Join(f.tb.TempDir(), cmp.Or(f.file, "flow.yaml"))
 	if err := os.WriteFile(file, []byte(f.yaml), 0o600); err != nil {
