@@ -105,12 +105,12 @@ func (m *mm2File) idle(c Cluster, prefix string) {
 
 type lookup func(key string) (entry, string, bool)
 
-// tls reads the ssl.* keys. Passwords of a store that is not there are passed over, as Java does.
+// tls reads the ssl.* keys.
 func (m *mm2File) tls(c *Cluster, get lookup) {
 	c.TLS.CAFile = m.store(c, get, "ssl.truststore", "CAFile")
 	c.TLS.CAPassword = Secret(m.told(c, get, "ssl.truststore.password", "CAPassword"))
 	if text := m.inline(c, get, "ssl.truststore.certificates", "CA"); text != "" {
-		c.TLS.CAFile, c.TLS.CA = "", text
+		c.TLS.CAFile, c.TLS.CAPassword, c.TLS.CA = "", "", text
 	}
 	c.TLS.KeystoreFile = m.store(c, get, "ssl.keystore", "KeystoreFile")
 	c.TLS.KeystorePassword = Secret(m.told(c, get, "ssl.keystore.password", "KeystorePassword"))
@@ -118,8 +118,9 @@ func (m *mm2File) tls(c *Cluster, get lookup) {
 	c.TLS.Cert = m.inline(c, get, "ssl.keystore.certificate.chain", "Cert")
 	c.TLS.Key = Secret(m.inline(c, get, "ssl.keystore.key", "Key"))
 	if c.TLS.Cert != "" || c.TLS.Key != "" {
-		c.TLS.KeystoreFile = ""
+		c.TLS.KeystoreFile, c.TLS.KeystorePassword = "", ""
 	}
+	m.unopened(c)
 	for _, half := range []struct{ have, missing, field string }{
 		{c.TLS.Cert, c.TLS.Key.Reveal(), "Cert"}, {c.TLS.Key.Reveal(), c.TLS.Cert, "Key"},
 	} {
@@ -136,6 +137,24 @@ func (m *mm2File) tls(c *Cluster, get lookup) {
 		default:
 			m.problem(e.at(), fmt.Sprintf("%q is no way to check a host name", value), "write https, or leave it empty to check no names")
 		}
+	}
+}
+
+// unopened refuses the password of a store that is not given, as Java does: the key of the store may be misspelt, and then
+// there would be no client certificate, or another trust. A key's password without a key is passed over, as Java does too.
+func (m *mm2File) unopened(c *Cluster) {
+	for _, store := range []struct {
+		file, password, field, key string
+	}{
+		{c.TLS.CAFile, c.TLS.CAPassword.Reveal(), "CAPassword", "ssl.truststore.location"},
+		{c.TLS.KeystoreFile, c.TLS.KeystorePassword.Reveal(), "KeystorePassword", "ssl.keystore.location"},
+	} {
+		if store.password != "" && store.file == "" {
+			m.problem(c.from.fields[store.field], "there is no store that the password opens", "add "+store.key+", or remove it")
+		}
+	}
+	if c.TLS.KeystoreFile == "" && c.TLS.Key.Reveal() == "" {
+		c.TLS.KeyPassword = ""
 	}
 }
 
