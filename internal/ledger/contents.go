@@ -18,8 +18,8 @@ type Partition struct {
 
 // Damage is a record that could not be used, kept so that it is shown and never passed over in silence.
 type Damage struct {
-	Key    string
-	Offset int64 // in the ledger partition
+	Key    string // at most 80 characters of it, since a foreign one can have megabytes
+	Offset int64  // in the ledger partition
 	Err    error
 }
 
@@ -59,7 +59,7 @@ func NewContents() *Contents {
 func (c *Contents) Apply(offset int64, key, value []byte) error {
 	k, err := ParseKey(key)
 	if err != nil {
-		c.Other = append(c.Other, Damage{Key: string(key), Offset: offset, Err: err})
+		c.Other = append(c.Other, Damage{Key: fmt.Sprintf("%.80s", key), Offset: offset, Err: err})
 		return nil //nolint:nilerr // damage is remembered, not returned
 	}
 	p := Partition{k.Topic, k.Partition}

@@ -125,6 +125,9 @@ func (k Key) String() string {
 	return fmt.Sprintf("unknown kind %d", k.Kind)
 }
 
+// longestTopic is Kafka's own limit for the name of a topic.
+const longestTopic = 249
+
 // ParseKey is the inverse of String.
 func ParseKey(key []byte) (Key, error) {
 	s := string(key)
@@ -156,8 +159,8 @@ func ParseKey(key []byte) (Key, error) {
 	case len(part) == 5 && part[0] == "block":
 		k = Key{Kind: KindBlock, Topic: part[4], Partition: int32(num(1, 31)), Incarnation: uint32(num(2, 32)), Block: uint32(num(3, 32))}
 	}
-	if bad || k.Topic == "" {
-		return Key{}, fmt.Errorf("%w: key %q is none of the ledger's", ErrDamaged, s)
+	if bad || k.Topic == "" || len(k.Topic) > longestTopic {
+		return Key{}, fmt.Errorf("%w: key %.80q is none of the ledger's", ErrDamaged, s)
 	}
 	return k, nil
 }

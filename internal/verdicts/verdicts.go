@@ -77,11 +77,11 @@ func ParseKey(b []byte) (Key, error) {
 	var partition *int32
 	parts := []any{&group, &topic, &partition}
 	if err := json.Unmarshal(b, &parts); err != nil || len(parts) != 3 || group == nil || topic == nil || partition == nil {
-		return Key{}, fmt.Errorf("%w: key %q", ErrMalformed, b)
+		return Key{}, fmt.Errorf("%w: key %.80q", ErrMalformed, b)
 	}
 	k := Key{Group: *group, Topic: *topic, Partition: *partition}
 	if k.Partition < WholeGroup || (k.Topic == "") != (k.Partition == WholeGroup) {
-		return Key{}, fmt.Errorf("%w: key %q", ErrMalformed, b)
+		return Key{}, fmt.Errorf("%w: key %.80q", ErrMalformed, b)
 	}
 	return k, nil
 }
