@@ -60,12 +60,19 @@ func (f *flow) process(args ...string) *worker {
 			f.tb.Fatal(err)
 		}
 	}
+	return f.worker(path, nil, args...)
+}
+
+// worker starts a build of tidemark on the flow's file, with more in its environment.
+func (f *flow) worker(path string, env []string, args ...string) *worker {
+	f.tb.Helper()
 	file := filepath.Join(f.tb.TempDir(), cmp.Or(f.file, "flow.yaml"))
 	if err := os.WriteFile(file, []byte(f.yaml), 0o600); err != nil {
 		f.tb.Fatal(err)
 	}
 	w := &worker{tb: f.tb, done: make(chan struct{})}
 	w.cmd = exec.Command(path, append([]string{"run", file}, args...)...)
+	w.cmd.Env = append(os.Environ(), env...)
 	w.cmd.Stderr, w.cmd.Stdout = w, w
 	if err := w.cmd.Start(); err != nil {
 		f.tb.Fatal(err)

@@ -156,6 +156,10 @@ func meaning(rec record) string {
 			}
 			return fmt.Sprintf("%s by %s: producer %d epoch %d of %s", word, c.Owner, c.ProducerID, c.Epoch, c.TransactionalID)
 		}
+	case ledger.KindIsolation:
+		if i, err := ledger.DecodeIsolation(rec.value); err == nil {
+			return "the source is read with " + i.String()
+		}
 	case ledger.KindHead:
 		if h, err := ledger.DecodeHead(k, rec.value); err == nil {
 			word := "running"

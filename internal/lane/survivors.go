@@ -16,6 +16,8 @@ type Survivors struct {
 	most    int64 // records that can have been mirrored
 	still   bool  // no record can have vanished, so blank offsets are of no use
 	records int64
+	next    int64 // the offset after what was taken
+	holed   bool
 	out     []SourceRecord
 	epochs  []offsetmap.EpochStart
 }
@@ -23,6 +25,7 @@ type Survivors struct {
 // NewSurvivors begins a collection for an alignment of which everything is known but Source.
 func NewSurvivors(in AlignInput) *Survivors {
 	s := &Survivors{from: max(in.Through, in.SourceStart), most: in.Count, still: in.SourceStill}
+	s.next = s.from
 	if in.Count < 0 {
 		s.most = in.TargetEnd - in.Target
 	}
@@ -38,6 +41,8 @@ func (s *Survivors) Batch(b SourceBatch) (wanted bool) {
 	if n := len(s.epochs); n == 0 || s.epochs[n-1].Epoch != b.LeaderEpoch {
 		s.epochs = append(s.epochs, offsetmap.EpochStart{Epoch: b.LeaderEpoch, Start: offsetmap.SourceOffset(max(b.Base, s.from))})
 	}
+	s.holed = s.holed || b.Base > s.next || int64(b.Count) < b.Next-b.Base
+	s.next = b.Next
 	if !b.Blank {
 		return b.Count > 0
 	}
@@ -52,12 +57,18 @@ func (s *Survivors) Record(r SourceRecord) {
 	if r.Offset < s.from {
 		return
 	}
+	s.holed = s.holed || r.Offset > s.next
+	s.next = max(s.next, r.Offset+1)
 	s.records++
 	s.out = append(s.out, r)
 }
 
 // Enough says that no more than what was taken can have been mirrored.
 func (s *Survivors) Enough() bool { return s.records > s.most }
+
+// Holed says that a log cleaner has been there, whatever the topic's cleanup.policy is by now: only it leaves offsets that
+// nothing stands on.
+func (s *Survivors) Holed() bool { return s.holed }
 
 // Records are those taken, in order.
 func (s *Survivors) Records() []SourceRecord { return s.out }

@@ -77,9 +77,25 @@ func (t *Tail) Input(m *offsetmap.Map, e Ends) AlignInput {
 	through := int64(m.Through())
 	return AlignInput{
 		Through: through, SourceStart: e.SourceStart, SourceEnd: e.SourceEnd, SourceStill: e.SourceStart <= through && !e.SourceCompacts,
-		SourceCompacts: e.SourceCompacts, TargetCompacts: e.TargetCompacts,
+		SourceCompacts: e.SourceCompacts, TargetCompacts: e.TargetCompacts || t.cleaned(e.TargetStart),
 		TargetStart: e.TargetStart, TargetEnd: t.end, Target: t.anchor, Count: t.Count(e.TargetStart), Tail: t.records,
 	}
+}
+
+// cleaned says that a log cleaner has been there, whatever the topic's cleanup.policy is by now: only it leaves offsets from
+// start on that nothing stands on.
+func (t *Tail) cleaned(start int64) bool {
+	next, ours := max(t.anchor, start), int64(0)
+	for _, l := range t.landed {
+		if l.Base > next {
+			return true
+		}
+		next = l.Base + l.Count
+		if l.Ours {
+			ours += l.Count
+		}
+	}
+	return next < t.end || ours > int64(len(t.records))
 }
 
 // Settle aligns the tail with the source and writes it into the map. With a Mismatch the map is as it was. epochs are the

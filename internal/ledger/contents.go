@@ -27,6 +27,7 @@ type Damage struct {
 type Contents struct {
 	Meta    *Meta
 	Claim   *Claim
+	Reads   Isolation
 	Heads   map[Partition]Head
 	Begins  map[Partition]Begin
 	Configs map[string]Configs     // by source topic
@@ -44,6 +45,7 @@ type blockID struct{ incarnation, number uint32 }
 // NewContents gives an empty view; feed it with Apply in log order.
 func NewContents() *Contents {
 	return &Contents{
+		Reads:   IsolationUnknown,
 		Heads:   map[Partition]Head{},
 		Begins:  map[Partition]Begin{},
 		Configs: map[string]Configs{},
@@ -106,6 +108,11 @@ func (c *Contents) Apply(offset int64, key, value []byte) error {
 		if t, err = DecodeStartTopic(value); err == nil {
 			c.StartTopics[k.Topic] = t
 		}
+	case KindIsolation:
+		var i Isolation
+		if i, err = DecodeIsolation(value); err == nil {
+			c.Reads = i
+		}
 	case KindBlock:
 		var data []byte
 		if data, err = DecodeBlock(value); err == nil {
@@ -148,6 +155,8 @@ func (c *Contents) damage(k Key, p Partition, offset int64, err error) {
 		c.Start = nil
 	case KindStartTopic:
 		delete(c.StartTopics, k.Topic)
+	case KindIsolation:
+		c.Reads = IsolationUnknown
 	case KindHead, KindBlock, KindBegin: // above
 	case KindMeta: // the older one stands: it never changes
 	}
@@ -190,6 +199,8 @@ func (c *Contents) delete(k Key, p Partition) {
 		c.Start = nil
 	case KindStartTopic:
 		delete(c.StartTopics, k.Topic)
+	case KindIsolation:
+		c.Reads = IsolationUnknown
 	}
 }
 

@@ -6,6 +6,7 @@
 //	key                                   value
 //	meta                                  Meta: lanes, hash, clusters; refuses a changed layout
 //	claim                                 Claim: "from here on producer P in epoch E writes this lane's partitions"
+//	isolation                             Isolation: what of the source the lane's owners read
 //	head/<partition>/<topic>              Head: where a partition stands (anchor, state, open runs of the offset map)
 //	begin/<partition>/<topic>             Begin: mirroring does not begin with the partition's oldest record
 //	configs/<topic>                       Configs: the settings of the remote topic that are ours

@@ -32,6 +32,51 @@ type Claim struct {
 	At              time.Time
 }
 
+// Isolation is what a lane's owners read of the source, from the record's place in the ledger on: what a tail beyond a head
+// holds can be counted only over the records that its owner saw. It stands apart from the claim, which builds that do not
+// know it could not read with one field more.
+type Isolation uint8
+
+// The isolation levels, by Kafka's numbers. Not known is a ledger of a build that did not write it.
+const (
+	ReadUncommitted Isolation = iota
+	ReadCommitted
+	IsolationUnknown Isolation = 255
+)
+
+// String is the level as it stands in a file.
+func (i Isolation) String() string {
+	switch i {
+	case ReadUncommitted:
+		return "read_uncommitted"
+	case ReadCommitted:
+		return "read_committed"
+	case IsolationUnknown:
+	}
+	return "not known"
+}
+
+// Encode gives the value of the isolation record.
+func (i Isolation) Encode() []byte {
+	var w writer
+	w.int(int64(i))
+	return seal(w.b)
+}
+
+// DecodeIsolation reads an isolation value.
+func DecodeIsolation(value []byte) (Isolation, error) {
+	body, err := open(value)
+	if err != nil {
+		return IsolationUnknown, err
+	}
+	r := reader{b: body}
+	i := narrow[Isolation](&r)
+	if r.err == nil && i > ReadCommitted {
+		r.fail(outOfRange)
+	}
+	return i, r.done()
+}
+
 // State of a partition as its owner last wrote it.
 type State uint8
 
@@ -91,6 +136,7 @@ const (
 	KindConfigs
 	KindStart
 	KindStartTopic
+	KindIsolation
 )
 
 // Key names one ledger record.
@@ -121,6 +167,8 @@ func (k Key) String() string {
 		return "start"
 	case KindStartTopic:
 		return "start/" + k.Topic
+	case KindIsolation:
+		return "isolation"
 	}
 	return fmt.Sprintf("unknown kind %d", k.Kind)
 }
@@ -138,6 +186,8 @@ func ParseKey(key []byte) (Key, error) {
 		return Key{Kind: KindClaim}, nil
 	case "start":
 		return Key{Kind: KindStart}, nil
+	case "isolation":
+		return Key{Kind: KindIsolation}, nil
 	}
 	part := strings.Split(s, "/")
 	bad := false

@@ -82,7 +82,7 @@ func (r *reader) int() int64 {
 }
 
 // narrow reads a number that must fit into its type. Cut off, epoch 65537 would be epoch 1, and somebody else's.
-func narrow[T int16 | int32 | State](r *reader) T {
+func narrow[T int16 | int32 | State | Isolation](r *reader) T {
 	v := r.int()
 	if int64(T(v)) != v {
 		r.fail(outOfRange)

@@ -93,9 +93,15 @@ func (f *Flow) settleTail(ctx context.Context, h head, id lane.Identity, o *open
 	})
 	var epochs []offsetmap.EpochStart
 	if in.Count != 0 {
-		if in.Source, epochs, err = f.survivors(ctx, h, hash, in); err != nil {
+		var s *lane.Survivors
+		if s, err = f.survivors(ctx, h, hash, in); err == nil && s.Holed() && !in.SourceCompacts {
+			in.SourceStill, in.SourceCompacts = false, true // cleanup.policy was another one when the records went
+			s, err = f.survivors(ctx, h, hash, in)          // its blanks count now
+		}
+		if err != nil {
 			return err
 		}
+		in.Source, epochs = s.Records(), s.Epochs()
 	}
 	a, err := t.Settle(o.m, in, epochs)
 	switch {
@@ -116,8 +122,8 @@ func landedFrom(v batch.View, from int64, pids ...int64) lane.Landed {
 	}
 }
 
-// survivors reads what the source still holds from the map's end on, and the leader epochs of its batches.
-func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.AlignInput) ([]lane.SourceRecord, []offsetmap.EpochStart, error) {
+// survivors reads what the source still holds from the map's end on.
+func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.AlignInput) (*lane.Survivors, error) {
 	s := lane.NewSurvivors(in)
 	var isolation int8
 	if f.Committed {
@@ -144,9 +150,9 @@ func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.Alig
 		return next, enough(err)
 	})
 	if err != nil && !errors.Is(err, errEnough) {
-		return nil, nil, fmt.Errorf("read %s from offset %d to find what is mirrored: %w", h.info.TP, s.From(), err)
+		return nil, fmt.Errorf("read %s from offset %d to find what is mirrored: %w", h.info.TP, s.From(), err)
 	}
-	return s.Records(), s.Epochs(), nil
+	return s, nil
 }
 
 // hasher compares records by content within one process run.
