@@ -106,6 +106,18 @@ func (l *crashLife) produce(p *crashPair) {
 	w.say("%s gets %d records before %d, %d ms old", p.source.name, len(recs), p.source.end, w.now-ts)
 }
 
+// policies lets somebody take compact out of a cleanup.policy, or put it back: what was cleaned before stays cleaned.
+func (l *crashLife) policies(p *crashPair) {
+	if l.mix.sourceCompacts && l.oneIn(40) {
+		p.source.compacts = !p.source.compacts
+		l.w.say("%s compacts: %t", p.source.name, p.source.compacts)
+	}
+	if l.mix.targetCompacts && l.oneIn(40) {
+		p.target.compacts = !p.target.compacts
+		l.w.say("%s compacts: %t", p.target.name, p.target.compacts)
+	}
+}
+
 // clusters lets something happen that no owner does.
 func (l *crashLife) clusters() {
 	w, m := l.w, l.mix
@@ -117,13 +129,13 @@ func (l *crashLife) clusters() {
 			l.produce(p)
 		}
 	case 2:
-		if m.sourceCompacts {
+		if p.source.compacts {
 			w.checkLoss(p)
 			p.source.clean(w.choose(len(p.source.batches)+1), maybe)
 			w.say("%s is compacted", p.source.name)
 		}
 	case 3:
-		if m.targetCompacts {
+		if p.target.compacts {
 			p.target.clean(w.choose(len(p.target.batches)+1), maybe)
 			w.say("%s is compacted", p.target.name)
 		}
@@ -145,6 +157,7 @@ func (l *crashLife) clusters() {
 		p.target.append(crashBatch{pid: -1, ts: w.now, recs: []crashRec{{from: -1, key: uint64(w.choose(3)), hash: 5}}}, w.now)
 		w.say("%s gets a foreign record", p.target.name)
 	}
+	l.policies(p)
 	l.expireIdentity(m.identityExpires)
 	if len(w.limbo) > 0 && w.choose(2) == 1 {
 		i := w.choose(len(w.limbo))

@@ -72,7 +72,11 @@ func (o *crashOwner) settleTail(p *crashPart, out *crashOpened, sourceStart, sou
 	in := t.Input(m, Ends{sourceStart, sourceEnd, out.targetStart, p.source.compacts, p.target.compacts})
 	var epochs []offsetmap.EpochStart
 	if in.Count != 0 {
-		in.Source, epochs = p.survivors(in)
+		for again := true; again; {
+			s := p.survivors(in)
+			in, again = s.Revise(in)
+			in.Source, epochs = s.Records(), s.Epochs()
+		}
 	}
 	a, err := t.Settle(m, in, epochs)
 	switch {
@@ -88,7 +92,7 @@ func (o *crashOwner) settleTail(p *crashPart, out *crashOpened, sourceStart, sou
 }
 
 // survivors is Flow.survivors.
-func (p *crashPart) survivors(in AlignInput) ([]SourceRecord, []offsetmap.EpochStart) {
+func (p *crashPart) survivors(in AlignInput) *Survivors {
 	s := NewSurvivors(in)
 	for _, b := range p.source.batches {
 		if b.removed || b.next <= s.From() || b.base >= in.SourceEnd {
@@ -112,5 +116,5 @@ func (p *crashPart) survivors(in AlignInput) ([]SourceRecord, []offsetmap.EpochS
 			break
 		}
 	}
-	return s.Records(), s.Epochs()
+	return s
 }

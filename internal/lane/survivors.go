@@ -66,9 +66,15 @@ func (s *Survivors) Record(r SourceRecord) {
 // Enough says that no more than what was taken can have been mirrored.
 func (s *Survivors) Enough() bool { return s.records > s.most }
 
-// Holed says that a log cleaner has been there, whatever the topic's cleanup.policy is by now: only it leaves offsets that
-// nothing stands on.
-func (s *Survivors) Holed() bool { return s.holed }
+// Revise gives the question as what was taken shows it. Offsets that nothing stands on are a log cleaner's work, whatever the
+// topic's cleanup.policy is by now; again says that survivors have to be collected once more, since their blanks count then.
+func (s *Survivors) Revise(in AlignInput) (revised AlignInput, again bool) {
+	if in.SourceCompacts || !s.holed && (s.Enough() || s.next >= in.SourceEnd) {
+		return in, false
+	}
+	in.SourceStill, in.SourceCompacts = false, true
+	return in, true
+}
 
 // Records are those taken, in order.
 func (s *Survivors) Records() []SourceRecord { return s.out }

@@ -93,15 +93,14 @@ func (f *Flow) settleTail(ctx context.Context, h head, id lane.Identity, o *open
 	})
 	var epochs []offsetmap.EpochStart
 	if in.Count != 0 {
-		var s *lane.Survivors
-		if s, err = f.survivors(ctx, h, hash, in); err == nil && s.Holed() && !in.SourceCompacts {
-			in.SourceStill, in.SourceCompacts = false, true // cleanup.policy was another one when the records went
-			s, err = f.survivors(ctx, h, hash, in)          // its blanks count now
+		for again := true; again; {
+			var s *lane.Survivors
+			if s, err = f.survivors(ctx, h, hash, in); err != nil {
+				return err
+			}
+			in, again = s.Revise(in)
+			in.Source, epochs = s.Records(), s.Epochs()
 		}
-		if err != nil {
-			return err
-		}
-		in.Source, epochs = s.Records(), s.Epochs()
 	}
 	a, err := t.Settle(o.m, in, epochs)
 	switch {
