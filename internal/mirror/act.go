@@ -22,6 +22,9 @@ func (l *Lane) advance(p *part) {
 	for p.step == live && l.ledger.fails < stalled {
 		acts := p.core.Advance(now())
 		if len(acts) == 0 {
+			if p.again && p.core.Idle() {
+				l.readOn(p)
+			}
 			return
 		}
 		l.act(p, acts)
@@ -166,6 +169,7 @@ func (l *Lane) readOn(p *part) {
 	if p.step != live || p.core.Busy() || l.draining {
 		return
 	}
+	p.again = false
 	p.feed.start(l.flow, p.core.Next(), p.core.Map().LastEpoch())
 	p.dirty, p.heardAt = true, now()
 	l.advance(p)

@@ -41,14 +41,14 @@ func (l *Lane) intake(e fetched) {
 	}
 	filter := batch.NewAbortFilter(e.Aborted)
 	records, at := e.Records, e.Offset
-	for len(records) > 0 && p.step == live {
+	for len(records) > 0 && p.step == live && !p.again {
 		v, rest, err := batch.Next(records)
 		if err != nil {
 			l.odd(p, records, buf, err)
 			break
 		}
 		if misplaced(v, at, at == p.edge || at != e.Offset, e.HighWatermark) {
-			l.halt(p, fmt.Sprintf("damaged batch on the source at offset %d: it says that it holds offsets %d to %d", at, v.BaseOffset(), v.LastOffset()), true)
+			l.bad(p, fmt.Sprintf("damaged batch on the source at offset %d: it says that it holds offsets %d to %d", at, v.BaseOffset(), v.LastOffset()))
 			break
 		}
 		records, at = rest, v.NextOffset()
@@ -68,6 +68,17 @@ func misplaced(v batch.View, at int64, edge bool, highWatermark int64) bool {
 		return true
 	}
 	return v.BaseOffset() > at && highWatermark >= 0 && v.BaseOffset() >= highWatermark
+}
+
+// bad stops the partition at what cannot be mirrored. What was queued in front of that goes to the target first: a stop throws
+// it away, and so would each later try, whose answer brings both again.
+func (l *Lane) bad(p *part, reason string) {
+	if p.core.Idle() {
+		l.halt(p, reason, true)
+		return
+	}
+	p.feed.stop(l.flow)
+	p.again = true
 }
 
 func (l *Lane) giveBack(e fetched) {
@@ -93,7 +104,7 @@ func (l *Lane) admit(p *part, v batch.View, aborted bool, buf *buffer) {
 	}
 	switch action {
 	case batch.Halt:
-		l.halt(p, fmt.Sprintf("source batch at offset %d cannot be mirrored: %v", v.BaseOffset(), reason), true)
+		l.bad(p, fmt.Sprintf("source batch at offset %d cannot be mirrored: %v", v.BaseOffset(), reason))
 		return
 	case batch.Skip:
 		pc.Skip = true
@@ -117,19 +128,19 @@ func (l *Lane) admit(p *part, v batch.View, aborted bool, buf *buffer) {
 // odd handles bytes that are no v2 batch: a set of an older format, or damage.
 func (l *Lane) odd(p *part, records []byte, buf *buffer, err error) {
 	if !errors.Is(err, batch.ErrMagic) {
-		l.halt(p, fmt.Sprintf("damaged batch on the source after offset %d: %v", p.core.Next(), err), true)
+		l.bad(p, fmt.Sprintf("damaged batch on the source after offset %d: %v", p.core.Next(), err))
 		return
 	}
 	// The formats before v2 are rare and always rebuilt. v2 batches behind them in the same answer (a segment in which the
 	// format changed) are fetched again.
 	set, _, err := batch.Legacy(records)
 	if err != nil {
-		l.halt(p, fmt.Sprintf("messages of an old format on the source after offset %d: %v", p.core.Next(), err), true)
+		l.bad(p, fmt.Sprintf("messages of an old format on the source after offset %d: %v", p.core.Next(), err))
 		return
 	}
 	outs, next, err := l.flow.builder.RebuildLegacy(set, batch.RebuildOptions{Position: p.core.Next(), MaxBytes: p.MaxBytes})
 	if err != nil {
-		l.halt(p, fmt.Sprintf("messages of an old format on the source after offset %d: %v", p.core.Next(), err), true)
+		l.bad(p, fmt.Sprintf("messages of an old format on the source after offset %d: %v", p.core.Next(), err))
 		return
 	}
 	position := p.core.Next()

@@ -324,6 +324,7 @@ func (l *Lane) goesOn(p *part) {
 	if p.said != "" && p.step == live {
 		l.log.Info("partition goes on", "partition", p.TP.String(), "was", p.said)
 		p.said = ""
+		l.translatePart(p)
 	}
 }
 

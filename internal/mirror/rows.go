@@ -117,8 +117,11 @@ func (l *Lane) input(p *part, c verdicts.Commit) translate.Input {
 		in.Map, in.MapTopicID = m, m.Origin().SourceTopicID
 		in.BeganAtLogStart, in.StartByChoice = l.contents.Beginning(ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}, in.MapTopicID)
 	}
-	if p.step == halted {
+	switch {
+	case p.step == halted:
 		in.Stopped = p.reason
+	default:
+		in.Stopped = p.said // until it goes on: a try that fails at once would have the group written in between
 	}
 	return in
 }
