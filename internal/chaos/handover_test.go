@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,10 +18,21 @@ import (
 	"tidemark/internal/testcluster"
 )
 
-const (
-	pulsePartitions = 16
-	pulseLanes      = 8
+var (
+	partitionsFlag = flag.Int("chaos.partitions", 16, "partitions of the topic under BenchmarkHandOver; from 200 on forty of them get a record each 100 ms, the others one each 4 s")
+	lanesFlag      = flag.Int("chaos.lanes", 8, "lanes of its flow")
 )
+
+// small is the pulse of a topic all of whose partitions are measured.
+func small(partitions int) rhythm { return rhythm{int32(partitions), 20 * time.Millisecond, 1} }
+
+// asked is the pulse of the flags.
+func asked() rhythm {
+	if *partitionsFlag < 200 {
+		return small(*partitionsFlag)
+	}
+	return rhythm{int32(*partitionsFlag), 100 * time.Millisecond, int32(*partitionsFlag / 40)}
+}
 
 // handOver is what one event did to the partitions.
 type handOver struct {
@@ -48,16 +60,16 @@ type hands struct {
 // topic is the pulse's on the source.
 func (h *hands) topic() string { return h.prefix + "pulse" }
 
-func startHands(tb testing.TB, p *pair, name string, dynamic bool) (*hands, error) {
-	h := &hands{world: bareWorld(tb, p, name, pulseLanes)}
+func startHands(tb testing.TB, p *pair, name string, dynamic bool, lanes int, r rhythm) (*hands, error) {
+	h := &hands{world: bareWorld(tb, p, name, lanes)}
 	h.dynamic = dynamic
 	h.file = h.outside // no network faults, so no proxies in the way
 	ctx := tb.Context()
-	if err := testcluster.CreateTopic(ctx, p.source.ClientOpts(), h.topic(), pulsePartitions, nil); err != nil {
+	if err := testcluster.CreateTopic(ctx, p.source.ClientOpts(), h.topic(), r.partitions, nil); err != nil {
 		return nil, err
 	}
 	var err error
-	if h.pulse, err = startPulse(ctx, p.source.ClientOpts(), p.target.ClientOpts(), h.topic(), h.remote("pulse"), pulsePartitions); err != nil {
+	if h.pulse, err = startPulse(ctx, p.source.ClientOpts(), p.target.ClientOpts(), h.topic(), h.remote("pulse"), r); err != nil {
 		return nil, err
 	}
 	tb.Cleanup(func() { _ = h.pulse.stop() })
@@ -87,6 +99,9 @@ func (h *hands) settled(ctx context.Context) error {
 	})
 	if err != nil {
 		return err
+	}
+	if h.pulse.probe > 1 {
+		return h.pulse.beatsOn(ctx, 1)
 	}
 	return h.pulse.beatsOn(ctx, 5)
 }
@@ -203,6 +218,9 @@ func (h *hands) measure(ctx context.Context, e handing) (handOver, error) {
 		pauses = h.pulse.firsts(from)
 	}
 	for p, pause := range pauses {
+		if !h.pulse.probes(int32(p)) {
+			continue
+		}
 		if lane := ledger.LaneOf(h.topic(), int32(p), int32(h.lanes)); after[lane] == before[lane] {
 			o.rest = max(o.rest, pause)
 			continue
@@ -287,7 +305,7 @@ func (h *hands) whole(ctx context.Context) error {
 func TestHandOver(t *testing.T) {
 	p := clusters(t, "single")
 	for name, dynamic := range map[string]bool{"hd": true, "hs": false} {
-		h, err := startHands(t, p, name, dynamic)
+		h, err := startHands(t, p, name, dynamic, 8, small(16))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,13 +326,14 @@ func TestHandOver(t *testing.T) {
 // BenchmarkHandOver measures how long the partitions of lanes that change hands pause on the target, by event:
 //
 //	go test ./internal/chaos -run '^$' -bench HandOver -benchtime 1x -v
+//	go test ./internal/chaos -run '^$' -bench HandOver -benchtime 1x -v -chaos.partitions=2000 -chaos.lanes=32
 func BenchmarkHandOver(b *testing.B) {
 	p := clusters(b, "single")
 	for kind, dynamic := range map[string]bool{"dynamic": true, "instances": false} {
 		b.Run(kind, func(b *testing.B) {
 			worst := map[string]time.Duration{}
 			for i := range b.N {
-				h, err := startHands(b, p, fmt.Sprintf("b%s%d-%d", kind, b.N, i), dynamic)
+				h, err := startHands(b, p, fmt.Sprintf("b%s%d-%d", kind, b.N, i), dynamic, *lanesFlag, asked())
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -12,11 +12,22 @@ import (
 	"tidemark/internal/testcluster"
 )
 
-// pulseEvery is how often each partition of a pulse gets a record.
-const pulseEvery = 20 * time.Millisecond
+// rhythm is how often the partitions of a pulse get a record.
+type rhythm struct {
+	partitions int32
+	every      time.Duration
+	probe      int32 // each probe-th partition gets a record every time, and its pauses count; the others get one in forty times
+}
+
+// probes says whether the pauses of a partition count.
+func (r rhythm) probes(n int32) bool { return n%r.probe == 0 }
+
+// due says whether a partition gets a record in a turn.
+func (r rhythm) due(n int32, turn int) bool { return r.probes(n) || n%40 == int32(turn%40) }
 
 // pulse writes a record to every partition of a topic all the time, and notes when each comes to the target.
 type pulse struct {
+	rhythm
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
@@ -26,8 +37,8 @@ type pulse struct {
 }
 
 // startPulse begins to write. The source is asked for one batch each time, so a partition that is mirrored without a
-// pause has an arrival every pulseEvery.
-func startPulse(ctx context.Context, src, dst []kgo.Opt, topic, remote string, partitions int32) (*pulse, error) {
+// pause has an arrival every time.
+func startPulse(ctx context.Context, src, dst []kgo.Opt, topic, remote string, r rhythm) (*pulse, error) {
 	opts := append([]kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0)}, src...)
 	from, err := kgo.NewClient(opts...)
 	if err != nil {
@@ -43,10 +54,10 @@ func startPulse(ctx context.Context, src, dst []kgo.Opt, topic, remote string, p
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	p := &pulse{cancel: cancel, arrivals: make([][]time.Time, partitions)}
+	p := &pulse{rhythm: r, cancel: cancel, arrivals: make([][]time.Time, r.partitions)}
 	p.wg.Go(func() {
 		defer from.Close()
-		p.write(ctx, from, topic, partitions)
+		p.write(ctx, from, topic)
 	})
 	p.wg.Go(func() {
 		defer to.Close()
@@ -55,10 +66,11 @@ func startPulse(ctx context.Context, src, dst []kgo.Opt, topic, remote string, p
 	return p, nil
 }
 
-func (p *pulse) write(ctx context.Context, cl *kgo.Client, topic string, partitions int32) {
-	tick := time.NewTicker(pulseEvery)
+func (p *pulse) write(ctx context.Context, cl *kgo.Client, topic string) {
+	tick := time.NewTicker(p.every)
 	defer tick.Stop()
-	for seq := int64(0); ; {
+	seq := int64(0)
+	for turn := 0; ; turn++ {
 		select {
 		case <-ctx.Done():
 			if err := cl.Flush(context.WithoutCancel(ctx)); err != nil {
@@ -67,7 +79,10 @@ func (p *pulse) write(ctx context.Context, cl *kgo.Client, topic string, partiti
 			return
 		case <-tick.C:
 		}
-		for n := range partitions {
+		for n := range p.partitions {
+			if !p.due(n, turn) {
+				continue
+			}
 			r := &kgo.Record{Topic: topic, Partition: n, Value: testcluster.Value(seq, 60)}
 			seq++
 			cl.Produce(context.WithoutCancel(ctx), r, func(_ *kgo.Record, err error) {

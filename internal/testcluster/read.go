@@ -60,9 +60,13 @@ func Read(ctx context.Context, cl *kgo.Client, topic string, iso Isolation) ([]R
 	if err != nil {
 		return nil, err
 	}
+	starts, err := Starts(ctx, cl, topic)
+	if err != nil {
+		return nil, err
+	}
 	var recs []Rec
 	for _, p := range slices.Sorted(maps.Keys(ends)) {
-		err := scan(ctx, cl, topic, p, ends[p], iso, func(part *kmsg.FetchResponseTopicPartition, from int64) (int64, error) {
+		err := scan(ctx, cl, topic, p, starts[p], ends[p], iso, func(part *kmsg.FetchResponseTopicPartition, from int64) (int64, error) {
 			return appendRecords(&recs, part, topic, from, ends[p], iso)
 		})
 		if err != nil {
@@ -131,8 +135,12 @@ func Batches(ctx context.Context, cl *kgo.Client, topic string, partition int32)
 	if err != nil {
 		return nil, err
 	}
+	starts, err := Starts(ctx, cl, topic)
+	if err != nil {
+		return nil, err
+	}
 	var batches []Batch
-	err = scan(ctx, cl, topic, partition, ends[partition], ReadUncommitted,
+	err = scan(ctx, cl, topic, partition, starts[partition], ends[partition], ReadUncommitted,
 		func(part *kmsg.FetchResponseTopicPartition, from int64) (int64, error) {
 			got, err := parseBatches(part.RecordBatches)
 			if err != nil {
@@ -147,16 +155,11 @@ func Batches(ctx context.Context, cl *kgo.Client, topic string, partition int32)
 	return batches, nil
 }
 
-// scan fetches a partition from its log start until end is reached. take gets
+// scan fetches a partition from next, its log start, until end is reached. take gets
 // each answer that holds batches and returns the next offset to ask for.
-func scan(ctx context.Context, cl *kgo.Client, topic string, partition int32, end int64, iso Isolation,
+func scan(ctx context.Context, cl *kgo.Client, topic string, partition int32, next, end int64, iso Isolation,
 	take func(part *kmsg.FetchResponseTopicPartition, from int64) (next int64, err error),
 ) error {
-	starts, err := Starts(ctx, cl, topic)
-	if err != nil {
-		return err
-	}
-	next := starts[partition]
 	for next < end {
 		part, err := fetch(ctx, cl, topic, partition, next, iso)
 		if kerr.IsRetriable(err) && ctx.Err() == nil {
