@@ -335,7 +335,15 @@ func (r *Real) setFrozen(i int, frozen bool) error {
 		return err
 	}
 	r.nodes[i].frozen = frozen
-	return nil
+	if !frozen {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return Await(ctx, fmt.Sprintf("all threads of broker %d to stop", i), func(context.Context) (bool, string, error) {
+		still, err := standsStill(r.nodes[i].proc.PID())
+		return still, "", err
+	})
 }
 
 // Stop ends all brokers and removes everything the cluster has written. It may
