@@ -14,18 +14,23 @@ import (
 )
 
 // binary is the tidemark that tests start as processes of their own; it is built once.
-var binary = sync.OnceValues(func() (string, error) {
+var binary = sync.OnceValues(func() (string, error) { return build() })
+
+// failing is the tidemark that dies at a failpoint; it is built once.
+var failing = sync.OnceValues(func() (string, error) { return build("-tags", "failpoints") })
+
+func build(args ...string) (string, error) {
 	dir, err := os.MkdirTemp("", "tidemark-e2e")
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "tidemark")
-	cmd := exec.Command("go", "build", "-o", path, "tidemark/cmd/tidemark")
+	cmd := exec.Command("go", append(append([]string{"build"}, args...), "-o", path, "tidemark/cmd/tidemark")...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build tidemark: %w: %s", err, out)
 	}
 	return path, nil
-})
+}
 
 // worker is a tidemark process.
 type worker struct {

@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,19 +16,6 @@ import (
 	"tidemark/internal/testcluster"
 	"tidemark/internal/translate"
 )
-
-// failing is the tidemark that dies at a failpoint; it is built once.
-var failing = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "tidemark-e2e")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "tidemark-failing")
-	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", path, "tidemark/cmd/tidemark").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build tidemark: %w: %s", err, out)
-	}
-	return path, nil
-})
 
 // dies runs an owner until it kills itself at a failpoint, and gives what it said.
 func (f *flow) dies(at string, meanwhile func()) string {
