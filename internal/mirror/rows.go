@@ -117,11 +117,9 @@ func (l *Lane) input(p *part, c verdicts.Commit) translate.Input {
 		in.Map, in.MapTopicID = m, m.Origin().SourceTopicID
 		in.BeganAtLogStart, in.StartByChoice = l.contents.Beginning(ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}, in.MapTopicID)
 	}
-	switch {
-	case p.step == halted:
+	in.Stopped = p.said // until it goes on: a try that fails at once would have the group written in between
+	if p.step == halted {
 		in.Stopped = p.reason
-	default:
-		in.Stopped = p.said // until it goes on: a try that fails at once would have the group written in between
 	}
 	return in
 }
