@@ -188,7 +188,7 @@ func TestCase47TargetBrokersDie(t *testing.T) {
 	f.term(w)
 }
 
-// transact writes one transaction of many records.
+// transact writes one transaction of many records, whose outcome readers see when it returns.
 func (f *flow) transact(cl *kgo.Client, topic string, parts int32, first, count int64, commit kgo.TransactionEndTry) {
 	f.tb.Helper()
 	if err := cl.BeginTransaction(); err != nil {
@@ -211,6 +211,10 @@ func (f *flow) transact(cl *kgo.Client, topic string, parts int32, first, count 
 	default:
 	}
 	if err := cl.EndTransaction(f.tb.Context(), commit); err != nil {
+		f.tb.Fatal(err)
+	}
+	// What is compared with the target is read as committed: before the markers it would be less, with nothing to show for it.
+	if err := testcluster.AwaitMarkers(f.tb.Context(), cl, topic); err != nil {
 		f.tb.Fatal(err)
 	}
 }

@@ -107,6 +107,29 @@ func Ends(ctx context.Context, cl *kgo.Client, topic string, iso Isolation) (map
 	return offsets(ctx, topic, list)
 }
 
+// AwaitMarkers waits until no partition of a topic holds an open transaction.
+// A producer's commit returns once the coordinator has decided; the markers
+// reach the partitions after that, one by one, and a reader of committed
+// records finds less until then.
+func AwaitMarkers(ctx context.Context, cl *kgo.Client, topic string) error {
+	return Await(ctx, "the transaction markers of "+topic, func(ctx context.Context) (bool, string, error) {
+		ends, err := Ends(ctx, cl, topic, ReadUncommitted)
+		if err != nil {
+			return false, "", err
+		}
+		stable, err := Ends(ctx, cl, topic, ReadCommitted)
+		if err != nil {
+			return false, "", err
+		}
+		for p, end := range ends {
+			if stable[p] < end {
+				return false, fmt.Sprintf("partition %d is stable to %d of %d", p, stable[p], end), nil
+			}
+		}
+		return true, "", nil
+	})
+}
+
 // Starts returns the log start of each partition.
 func Starts(ctx context.Context, cl *kgo.Client, topic string) (map[int32]int64, error) {
 	return offsets(ctx, topic, kadm.NewClient(cl).ListStartOffsets)

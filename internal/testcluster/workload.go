@@ -186,7 +186,8 @@ type Transactions struct {
 // sequence numbers of each outcome, in order. Every transaction leaves a marker
 // in each partition that it wrote. A transaction whose records were refused is
 // aborted and written again, as an application does it: kfake on a busy machine
-// answered OUT_OF_ORDER_SEQUENCE_NUMBER once in some thousand.
+// answered OUT_OF_ORDER_SEQUENCE_NUMBER once in some thousand. When it returns,
+// readers of committed records find all that was committed.
 func ProduceTransactions(ctx context.Context, conn []kgo.Opt, l Load, t Transactions) (committed, aborted []int64, err error) {
 	if t.ID == "" {
 		t.ID = "tidemark-load-" + l.Topic
@@ -217,7 +218,7 @@ func ProduceTransactions(ctx context.Context, conn []kgo.Opt, l Load, t Transact
 		}
 		i += n
 	}
-	return committed, aborted, nil
+	return committed, aborted, AwaitMarkers(ctx, cl, l.Topic)
 }
 
 func transact(ctx context.Context, cl *kgo.Client, l Load, from, to int64, commit kgo.TransactionEndTry) error {
