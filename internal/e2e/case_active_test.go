@@ -41,8 +41,13 @@ func TestCase27ActiveOnTheTarget(t *testing.T) {
 
 	m = f.join(group, topic)
 	m.commit(m.read(30)[29]) // 60 to 89, so the target stands at 90
-	m.cl.Close()
 	f.commit(group, map[string]map[int32]int64{topic: {0: 70}})
+	tcl := f.targetClient()
+	f.until(30*time.Second, "the flow to know of the commit", func(ctx context.Context) (bool, string) { // else it is ahead by 30
+		r, ok, err := row(ctx, tcl, f.alias, spot{group, topic, 0})
+		return ok && r.Committed == 70, fmt.Sprint(r.Committed, err)
+	})
+	m.cl.Close()
 	f.until(30*time.Second, "target ahead in the log", func(context.Context) (bool, string) {
 		return log.line("group="+group, "the target is ahead of the source by 20"), ""
 	})
