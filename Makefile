@@ -35,10 +35,8 @@ fmt: bin/golangci-lint ## format all Go files
 bin/golangci-lint: tools/golangci/go.mod tools/golangci/go.sum
 	go -C tools/golangci build -buildvcs=false -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
-# A target that fails shows all it said, and the others go on; what it found is in its package's testdata/fuzz. Targets are
-# found in the text, as `go test -list` would build every package.
 fuzz: ## every fuzz target for FUZZTIME each (default 20s), four at a time
-	@grep -rEo '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' . | sed -E 's|^(.*)/[^/]*:func (.*)|\1 \2 $(FUZZTIME)|' | sort | xargs -P 4 -n 3 .ci/fuzz
+	.ci/fuzz $(FUZZTIME)
 
 bench: ## all benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
