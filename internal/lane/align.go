@@ -64,8 +64,7 @@ type Alignment struct {
 	// and the caller says so. With a Mismatch it is Through, the one place that can never lose a record.
 	Place int64
 	// Runs are the tail records whose source offset is known, all below Place, strictly increasing on both sides.
-	// A record that the source has lost is entered at the highest offset that it can have had, where nothing else
-	// survives. Tail records of ours that are in no run must be treated as foreign ones: read, never skipped over.
+	// Tail records of ours that are in no run must be treated as foreign ones: read, never skipped over.
 	Runs []offsetmap.Run
 	// Mirrored is the number of our records written since the anchor: Count, or the least it can be.
 	Mirrored int64

@@ -19,6 +19,7 @@ type alignBrute struct {
 	places map[int64]bool // feasible
 	kinds  map[int]map[alignKind]bool
 	most   map[int]int64 // greatest source offset of a slot
+	lowest map[int]int64 // and the least
 }
 
 // alignKind says where a slot is: at a survivor, or lost above so many survivors.
@@ -30,7 +31,7 @@ type alignKind struct {
 func newAlignBrute(in AlignInput) *alignBrute {
 	b := &alignBrute{
 		in: in, ours: map[int]TailRecord{}, source: map[int64]SourceRecord{}, lastOf: map[uint64]int64{},
-		places: map[int64]bool{}, kinds: map[int]map[alignKind]bool{}, most: map[int]int64{},
+		places: map[int64]bool{}, kinds: map[int]map[alignKind]bool{}, most: map[int]int64{}, lowest: map[int]int64{},
 	}
 	least := 0
 	for _, t := range in.Tail {
@@ -135,8 +136,11 @@ func (b *alignBrute) note() {
 		if b.kinds[slot] == nil {
 			b.kinds[slot] = map[alignKind]bool{}
 		}
+		if len(b.kinds[slot]) == 0 {
+			b.lowest[slot] = s
+		}
 		b.kinds[slot][kind] = true
-		b.most[slot] = max(b.most[slot], s)
+		b.most[slot], b.lowest[slot] = max(b.most[slot], s), min(b.lowest[slot], s)
 	}
 	b.places[p] = true
 }
@@ -190,10 +194,11 @@ func (b *alignBrute) compare(out Alignment) error {
 			if !in || at != b.most[slot] {
 				return fmt.Errorf("slot %d can only be source offset %d", slot, b.most[slot])
 			}
-		case in && (at < b.most[slot] || b.row(at) != kind.row):
-			return fmt.Errorf("slot %d is at source offset %d at most, above %d records", slot, b.most[slot], kind.row)
-		case !in && kind.row < b.row(least):
-			return fmt.Errorf("slot %d is lost above %d records in every reading, but has no run", slot, kind.row)
+		case in && (at != b.most[slot] || at != b.lowest[slot]):
+			return fmt.Errorf("slot %d is at source offset %d to %d, but has a run", slot, b.lowest[slot], b.most[slot])
+		case !in && b.most[slot] == b.lowest[slot] && b.most[slot] >= b.in.SourceStart && kind.row < b.row(least):
+			// Below the log start and above the last survivor Align is content with less.
+			return fmt.Errorf("slot %d can only be source offset %d, but has no run", slot, b.most[slot])
 		}
 	}
 	return nil

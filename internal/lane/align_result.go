@@ -28,14 +28,14 @@ func (a *aligner) place() int64 {
 	return a.survivor(a.first).Offset + 1
 }
 
-// runs gives the tail records on whose place every feasible path agrees, in the order of the log, and whether that is
-// each of them at exactly one offset.
+// runs gives the tail records that have one source offset on every feasible path, in the order of the log, and whether
+// that is each of them.
 //
 // A path is in row r before a slot if r survivors have their slots below it. Where the least and the greatest such
 // row agree before and after a slot, the slot is either that of survivor r+1 or lost in row r, on every path. All
-// other records are left out: a position then stays before them, in either direction of translation. The rejected
-// alternative, to give each record the highest offset it can have, is never late from source to target, but late from
-// target to source.
+// other records are left out: a position then stays before them, in either direction of translation, and says how much
+// is read again at most. The rejected alternative, to give each record the highest offset it can have, is never late from
+// source to target, but late from target to source, and calls positions exact from which records are read again.
 func (a *aligner) runs(place int64) (runs []offsetmap.Run, certain bool) {
 	least, most := 0, 0 // the least and the greatest row before a slot
 	row := func(slot int) (int, bool) {
@@ -51,24 +51,25 @@ func (a *aligner) runs(place int64) (runs []offsetmap.Run, certain bool) {
 	for i, slot := range a.slots {
 		before, one := row(slot)
 		after, still := row(slot + 1)
-		source, exact := place, false
+		source, known := int64(0), false
 		switch {
 		case !one || !still:
 		case after > before:
-			source, exact = a.survivor(after).Offset, true
+			source, known = a.survivor(after).Offset, true
 		default:
-			source, exact = a.lost(before, slot)
+			source, known = a.lost(before, slot)
 		}
-		if source < place {
+		if known = known && source < place; known {
 			runs = alignAppend(runs, source, a.in.Tail[a.ours[i]].Target)
 		}
-		certain = certain && exact && source < place
+		certain = certain && known
 	}
 	return runs, certain
 }
 
-// lost is the highest offset that a slot can have had which every path loses in row r, and whether it is the only one.
-func (a *aligner) lost(r, slot int) (source int64, exact bool) {
+// lost is the highest offset that a slot can have had which every path loses in row r; known says that it had no other one,
+// as far as the room tells.
+func (a *aligner) lost(r, slot int) (source int64, known bool) {
 	end := a.least // slots below it and from slot on are lost in row r on every path
 	if r < a.last {
 		end = min(end, a.low[r+1]-1)

@@ -97,7 +97,7 @@ func TestAlignStories(t *testing.T) {
 		{"equal copies, but the first offset was a control record", compacts, 0, 13, "10:# 11:j=a 12:k=b", 0, 101, "100/0:j=a", 1, "12 [11>100+1] 0 exact"},
 		{"a removed record between two that are there", compacts, 0, 15, "10:a=1 12:c=1 13:b=2 14:d=1", 0, 103, "100/0:a=1 101/1:b=1 102/2:c=1", 3, "13 [10>100+3] 0 exact"},
 		{"a removed record in a wide gap is put at the gap's end", compacts, 0, 20, "10:a=1 15:c=1 16:b=2", 0, 103, "100/0:a=1 101/1:b=1 102/2:c=1", 3, "13 [10>100+1] 1 choice"},
-		{"the same with the end certain", compacts, 0, 20, "10:a=1 15:c 16:b=2", 0, 103, "100/0:a=1 101/1:b=1 102/2:c", 3, "16 [10>100+1 14>101+2] 0 choice"},
+		{"the same with the end certain", compacts, 0, 20, "10:a=1 15:c 16:b=2", 0, 103, "100/0:a=1 101/1:b=1 102/2:c", 3, "16 [10>100+1 15>102+1] 0 choice"},
 		{"a record without a key cannot have been compacted away", compacts, 0, 13, "11:b 12:c", 0, 102, "100/0:a 101/1:b", 2, "mismatch 11 100"},
 		{"a record with a key goes only if a later one is there", compacts, 0, 12, "11:b=1", 0, 102, "100/0:a=1 101/1:b=1", 2, "mismatch 11 100"},
 		{"unless that was a tombstone which has aged", AlignInput{SourceCompacts: true}, 0, 12, "11:b=1", 0, 102, "100/0:a=1 101/1:b=1", 2, "12 [10>100+2] 0 exact"},

@@ -175,16 +175,8 @@ func alignCheckRuns(h *alignHistory, in AlignInput, out Alignment) error {
 			source, target = int64(r.Source)+i, int64(r.Target)+i
 			mapped[target] = source
 			e := h.target[target]
-			if !e.ours || e.gone || int64(e.source) > source || source >= out.Place {
+			if !e.ours || e.gone || int64(e.source) != source || source >= out.Place {
 				return fmt.Errorf("target %d is mapped to source %d, truly %d", target, source, e.source)
-			}
-			if out.Exact && int64(e.source) != source {
-				return fmt.Errorf("target %d is not exact: source %d, truly %d", target, source, e.source)
-			}
-			for s := e.source; int64(s) < source; s++ {
-				if !h.source[s].gone && !h.source[s].control {
-					return fmt.Errorf("target %d is mapped to source %d beyond the survivor %d, truly %d", target, source, s, e.source)
-				}
 			}
 		}
 	}

@@ -76,9 +76,9 @@ func (w *crashWorld) checkOrder(p *crashPair) {
 }
 
 // checkNext follows a reader who has read the source below c and goes on, on the target, where the map says. He never
-// misses a record. How many he reads again is known unless an alignment entered records that the source has lost at the
-// highest offset that they can have had (Alignment.Exact false). Then a record that was mirrored, is gone from the source and
-// stands in doubt below his place counts as gone for him too: the source would not give it to him either.
+// misses a record, and reads no more again than the position says. After an alignment that was not exact a record that was
+// mirrored, is gone from the source and stands in doubt below his place counts as gone for him too: the source would not give
+// it to him either.
 func (p *crashPart) checkNext(m *offsetmap.Map, c int64) error {
 	pos := m.Next(offsetmap.SourceOffset(c))
 	at := map[int64]bool{} // which records he finds
@@ -99,11 +99,11 @@ func (p *crashPart) checkNext(m *offsetmap.Map, c int64) error {
 	}
 	switch pos.Kind {
 	case offsetmap.Exact, offsetmap.AtEnd, offsetmap.BeforeStart:
-		if again > 0 && !p.inexact && !p.doubled(int64(pos.Target)) {
+		if again > 0 && !p.doubled(int64(pos.Target)) {
 			return fmt.Errorf("goes on at %d (%v) and reads %d records again", pos.Target, pos.Kind, again)
 		}
 	case offsetmap.Bounded:
-		if again > pos.N && !p.inexact {
+		if again > pos.N {
 			return fmt.Errorf("goes on at %d and reads %d records again, said were %d at most", pos.Target, again, pos.N)
 		}
 	default: // below what is kept, or nothing mirrored

@@ -109,7 +109,7 @@ func (t *Tail) Settle(m *offsetmap.Map, in AlignInput, epochs []offsetmap.EpochS
 	if a.Mismatch != nil {
 		return a, nil
 	}
-	if err := t.Replay(m, a.Runs); err != nil {
+	if err := t.Replay(m, a.Runs, a.Duplicates); err != nil {
 		return a, err
 	}
 	if a.Place > int64(m.Through()) {
@@ -126,22 +126,22 @@ func (t *Tail) Settle(m *offsetmap.Map, in AlignInput, epochs []offsetmap.EpochS
 }
 
 // Replay writes the tail into the map, in target order: runs, which Align found, as records, markers as markers, records of
-// ours whose source offset is not certain as in doubt, each of which may be there a second time, and everything else as
-// foreign.
-func (t *Tail) Replay(m *offsetmap.Map, runs []offsetmap.Run) error {
+// ours whose source offset is not certain as in doubt, of which so many at most will be there a second time, and everything
+// else as foreign.
+func (t *Tail) Replay(m *offsetmap.Map, runs []offsetmap.Run, twice int64) error {
 	for _, r := range runs {
-		if err := t.fill(m, int64(r.Target)); err != nil {
+		if err := t.fill(m, int64(r.Target), twice); err != nil {
 			return err
 		}
 		if err := m.Append(r); err != nil {
 			return err
 		}
 	}
-	return t.fill(m, t.end)
+	return t.fill(m, t.end, twice)
 }
 
 // fill writes what is no run, up to an offset.
-func (t *Tail) fill(m *offsetmap.Map, to int64) error {
+func (t *Tail) fill(m *offsetmap.Map, to, twice int64) error {
 	for _, l := range t.landed {
 		a, b := max(l.Base, int64(m.TargetEnd())), min(l.Base+l.Count, to)
 		if b <= a {
@@ -157,7 +157,7 @@ func (t *Tail) fill(m *offsetmap.Map, to int64) error {
 		case l.Marker:
 			err = m.Marker(end)
 		case l.Ours:
-			err = m.Doubt(end, b-a)
+			err = m.Doubt(end, min(b-a, twice))
 		default:
 			err = m.Foreign(end)
 		}

@@ -21,7 +21,7 @@ func TestUncertainRecordsBoundPositions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := tail.Replay(m, []offsetmap.Run{{Source: 20, Target: 16, Count: 2}}); err != nil {
+	if err := tail.Replay(m, []offsetmap.Run{{Source: 20, Target: 16, Count: 2}}, 5); err != nil {
 		t.Fatal(err)
 	}
 	if n := m.Doubts(); n != 5 {
