@@ -98,20 +98,22 @@ func (l *Lane) admit(p *part, v batch.View, aborted bool, buf *buffer) {
 	action, reason := batch.Decide(v, aborted, batch.Case{
 		Position: position, MaxBytes: p.MaxBytes, KeepAppendTime: !p.AppendTime,
 	})
-	pc := lane.Piece{
-		ID: l.nextID(), First: position, Next: v.NextOffset(), Size: len(v), Count: v.Count(),
-		MaxTimestamp: v.MaxTimestamp(), Kind: uint8(v.Codec()) & 7,
-	}
-	switch action {
-	case batch.Halt:
+	if action == batch.Halt {
 		l.bad(p, fmt.Sprintf("source batch at offset %d cannot be mirrored: %v", v.BaseOffset(), reason))
 		return
-	case batch.Skip:
-		pc.Skip = true
-	case batch.Raw:
-		pc.Alone = len(v) >= lane.MergeBelow(pc.Kind)
-	default:
-		pc.Alone = true
+	}
+	pc := lane.Piece{
+		ID: l.nextID(), First: position, Next: v.NextOffset(), Size: len(v), Count: v.Count(),
+		MaxTimestamp: v.MaxTimestamp(), Kind: uint8(v.Codec()) & 7, Skip: action == batch.Skip,
+	}
+	pc.Alone = action != batch.Raw || len(v) >= lane.MergeBelow(pc.Kind)
+	// What goes as it is the target checks. Damage that only shows when records are packed anew would hold back what they are
+	// packed with too.
+	if action != batch.Raw || !pc.Alone {
+		if err := v.CheckCRC(); err != nil {
+			l.bad(p, fmt.Sprintf("damaged batch on the source at offset %d: %v", v.BaseOffset(), err))
+			return
+		}
 	}
 	p.core.Map().NoteEpoch(v.LeaderEpoch(), sourceOffset(max(position, v.BaseOffset())))
 	if !p.core.Accept(pc) {
