@@ -104,6 +104,9 @@ func (p *crashPart) survivors(in AlignInput) *Survivors {
 				left++
 			}
 		}
+		if len(b.recs) == 0 {
+			left = 1 // a marker's own record
+		}
 		if !s.Batch(SourceBatch{Base: b.base, Next: b.next, Count: left, Blank: b.blank}) {
 			continue
 		}
