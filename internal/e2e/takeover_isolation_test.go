@@ -56,6 +56,9 @@ func TestTakeoverAfterAnotherIsolation(t *testing.T) {
 			f.until(20*time.Second, "the refusal", func(context.Context) (bool, string) {
 				return strings.Contains(w.output(), "isolation is "+to+" in the file"), w.output()
 			})
+			if out, code := f.tool("status", "--check"); code == 0 || !strings.Contains(out, "isolation is "+to+" in the file") {
+				t.Errorf("status --check exits with %d while lanes are refused: %s", code, out)
+			}
 			if err := w.end(syscall.SIGTERM, 20*time.Second); err != nil {
 				t.Error(err)
 			}

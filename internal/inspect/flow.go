@@ -63,7 +63,7 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 		}
 		r.layout(&out.Header, c, n)
 	}
-	out.Lanes = laneRows(contents, n, owners)
+	out.Isolation, out.Lanes = r.flow.Isolation, laneRows(contents, n, owners)
 	out.Damage = r.damaged(contents)
 	rows := r.partitionRows(contents, n, out.Lanes, src)
 	if err := r.ends(ctx, &out.Header, rows); err != nil {

@@ -157,8 +157,8 @@ func meaning(rec record) string {
 			return fmt.Sprintf("%s by %s: producer %d epoch %d of %s", word, c.Owner, c.ProducerID, c.Epoch, c.TransactionalID)
 		}
 	case ledger.KindIsolation:
-		if i, err := ledger.DecodeIsolation(rec.value); err == nil {
-			return "the source is read with " + i.String()
+		if r, err := ledger.DecodeReads(rec.value); err == nil {
+			return "the source is read with " + r.Isolation.String() + " by " + r.Owner
 		}
 	case ledger.KindHead:
 		if h, err := ledger.DecodeHead(k, rec.value); err == nil {

@@ -65,6 +65,9 @@ func laneRows(contents map[int32]*ledger.Contents, lanes int32, owners map[int32
 				l.Owner, l.ClaimedAt, l.Released = c.Claim.Owner, c.Claim.At.UTC(), c.Claim.Released
 				l.ProducerID, l.Epoch = c.Claim.ProducerID, c.Claim.Epoch
 			}
+			if i := c.Reads(); i != ledger.IsolationUnknown {
+				l.Isolation = i.String()
+			}
 		}
 		out[n] = l
 	}

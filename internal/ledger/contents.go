@@ -27,7 +27,8 @@ type Damage struct {
 type Contents struct {
 	Meta    *Meta
 	Claim   *Claim
-	Reads   Isolation
+	reads   *Reads
+	claimed bool // by the claim that is there, after reads was written
 	Heads   map[Partition]Head
 	Begins  map[Partition]Begin
 	Configs map[string]Configs     // by source topic
@@ -45,7 +46,6 @@ type blockID struct{ incarnation, number uint32 }
 // NewContents gives an empty view; feed it with Apply in log order.
 func NewContents() *Contents {
 	return &Contents{
-		Reads:   IsolationUnknown,
 		Heads:   map[Partition]Head{},
 		Begins:  map[Partition]Begin{},
 		Configs: map[string]Configs{},
@@ -79,7 +79,7 @@ func (c *Contents) Apply(offset int64, key, value []byte) error {
 	case KindClaim:
 		var cl Claim
 		if cl, err = DecodeClaim(value); err == nil {
-			c.Claim = &cl
+			c.Claim, c.claimed = &cl, true
 		}
 	case KindHead:
 		var h Head
@@ -109,9 +109,9 @@ func (c *Contents) Apply(offset int64, key, value []byte) error {
 			c.StartTopics[k.Topic] = t
 		}
 	case KindIsolation:
-		var i Isolation
-		if i, err = DecodeIsolation(value); err == nil {
-			c.Reads = i
+		var r Reads
+		if r, err = DecodeReads(value); err == nil {
+			c.reads, c.claimed = &r, false
 		}
 	case KindBlock:
 		var data []byte
@@ -156,7 +156,7 @@ func (c *Contents) damage(k Key, p Partition, offset int64, err error) {
 	case KindStartTopic:
 		delete(c.StartTopics, k.Topic)
 	case KindIsolation:
-		c.Reads = IsolationUnknown
+		c.reads = nil
 	case KindHead, KindBlock, KindBegin: // above
 	case KindMeta: // the older one stands: it never changes
 	}
@@ -200,8 +200,17 @@ func (c *Contents) delete(k Key, p Partition) {
 	case KindStartTopic:
 		delete(c.StartTopics, k.Topic)
 	case KindIsolation:
-		c.Reads = IsolationUnknown
+		c.reads = nil
 	}
+}
+
+// Reads is what was read of the source for what the lane has written last. It is not known where a build that does not say it
+// has claimed the lane since: it leaves the record as it is.
+func (c *Contents) Reads() Isolation {
+	if c.reads == nil || c.claimed && c.Claim != nil && c.reads.Owner != c.Claim.Owner {
+		return IsolationUnknown
+	}
+	return c.reads.Isolation
 }
 
 // ClaimLost says that the lane was claimed, by whom is not known: its partitions may be written by somebody who did not

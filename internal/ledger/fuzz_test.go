@@ -34,7 +34,7 @@ func pairs(f *testing.F) [][]byte {
 	}{
 		{Key{Kind: KindMeta}, Meta{Lanes: 32, Hash: HashName, SourceCluster: "s", TargetCluster: "t"}.Encode()},
 		{Key{Kind: KindClaim}, Claim{ProducerID: 1 << 40, Epoch: 7, TransactionalID: "tidemark.A->B.lane.3", Owner: "host", Released: true, At: time.UnixMilli(5)}.Encode()},
-		{Key{Kind: KindIsolation}, ReadCommitted.Encode()},
+		{Key{Kind: KindIsolation}, Reads{Isolation: ReadCommitted, Owner: "host"}.Encode()},
 		{Key{Kind: KindHead, Topic: "orders", Partition: 3}, h.Encode()},
 		{Key{Kind: KindBlock, Topic: "orders", Partition: 3, Block: b.Number}, EncodeBlock(b.Data)},
 		{Key{Kind: KindBegin, Topic: "orders", Partition: 3}, Begin{TopicID: id, Offset: AtEnd}.Encode()},
@@ -100,7 +100,7 @@ func checkApplied(t *testing.T, c *Contents, key, value []byte, err error) {
 	if len(listed) != 1 || listed[0].Key != name || listed[0].Offset != 1 || !errors.Is(listed[0].Err, ErrDamaged) {
 		t.Fatalf("%q: damage %+v", key, listed)
 	}
-	if c.Reads != IsolationUnknown || c.Meta != nil || c.Claim != nil || c.Start != nil || len(c.Heads)+len(c.Begins)+len(c.Configs)+len(c.StartTopics)+len(c.blocks) != 0 {
+	if c.Reads() != IsolationUnknown || c.Meta != nil || c.Claim != nil || c.Start != nil || len(c.Heads)+len(c.Begins)+len(c.Configs)+len(c.StartTopics)+len(c.blocks) != 0 {
 		t.Fatalf("%q: damaged, and taken: %+v", key, c)
 	}
 }
@@ -121,7 +121,7 @@ func checkTaken(t *testing.T, c *Contents, k Key, p Partition, value []byte) {
 			}
 		}
 	case KindIsolation:
-		layout, again = "i", c.Reads.Encode()
+		layout, again = "it", c.reads.Encode()
 	case KindBegin:
 		layout, again = "ti", c.Begins[p].Encode()
 	case KindStart:

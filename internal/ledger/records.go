@@ -56,25 +56,32 @@ func (i Isolation) String() string {
 	return "not known"
 }
 
+// Reads is the isolation record, which an owner writes in front of its claim.
+type Reads struct {
+	Isolation Isolation
+	Owner     string // as in the claim
+}
+
 // Encode gives the value of the isolation record.
-func (i Isolation) Encode() []byte {
+func (r Reads) Encode() []byte {
 	var w writer
-	w.int(int64(i))
+	w.int(int64(r.Isolation))
+	w.str(r.Owner)
 	return seal(w.b)
 }
 
-// DecodeIsolation reads an isolation value.
-func DecodeIsolation(value []byte) (Isolation, error) {
+// DecodeReads reads an isolation value.
+func DecodeReads(value []byte) (Reads, error) {
 	body, err := open(value)
 	if err != nil {
-		return IsolationUnknown, err
+		return Reads{}, err
 	}
 	r := reader{b: body}
-	i := narrow[Isolation](&r)
-	if r.err == nil && i > ReadCommitted {
+	got := Reads{Isolation: narrow[Isolation](&r), Owner: r.str()}
+	if r.err == nil && got.Isolation > ReadCommitted {
 		r.fail(outOfRange)
 	}
-	return i, r.done()
+	return got, r.done()
 }
 
 // State of a partition as its owner last wrote it.

@@ -33,7 +33,7 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 		switch t.Next() {
 		case lane.ReadLedger:
 			if contents, err = l.flow.readLedger(ctx, tp); err == nil {
-				err = cmp.Or(l.flow.layout(contents), l.flow.sameReads(contents), t.Read(l.claimedBy(contents)))
+				err = cmp.Or(l.flow.layout(contents), l.flow.sameReads(ctx, contents), t.Read(l.claimedBy(contents)))
 			}
 		case lane.Identify:
 			err = l.identify(ctx, &t)
@@ -52,6 +52,10 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 				t.Done()
 			}
 		case lane.Adopt:
+			// Once more: until the fences a former owner could append.
+			if err = l.flow.sameReads(ctx, contents); err != nil {
+				break
+			}
 			if err = l.begin(ctx, contents, t.How()); err == nil {
 				return contents, t.How(), l.leased()
 			}
@@ -112,26 +116,6 @@ func (f *Flow) layout(c *ledger.Contents) error {
 		return fmt.Errorf("ledger %s was made for %d lanes by %s, this process would use %d by %s", f.Ledger, m.Lanes, m.Hash, f.Lanes, ledger.HashName)
 	}
 	return nil
-}
-
-// reads is what the flow reads of the source.
-func (f *Flow) reads() ledger.Isolation {
-	if f.Committed {
-		return ledger.ReadCommitted
-	}
-	return ledger.ReadUncommitted
-}
-
-// sameReads refuses a lane that was not released by owners who read with another isolation. What they wrote beyond a head is
-// counted over the source's records, which are others now: where contents repeat, records would be lost or stand twice and
-// nothing would tell. Counting over what they read was rejected: the ledger would have to say it of each partition's tail,
-// in heads that former builds could not read.
-func (f *Flow) sameReads(c *ledger.Contents) error {
-	if c.Reads == ledger.IsolationUnknown || c.Reads == f.reads() || c.Claim != nil && c.Claim.Released {
-		return nil
-	}
-	return fmt.Errorf("isolation is %s in the file, and what the former owner wrote last can only be told with %[2]s: set it to %[2]s, run, end every worker with SIGTERM, and change it then",
-		f.reads(), c.Reads)
 }
 
 // readLedger reads a ledger partition to its end.
@@ -218,9 +202,8 @@ func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
 		l.log.Warn("damaged ledger record", "key", d.Key, "offset", d.Offset, "error", d.Err)
 	}
 	l.writeBegins(c, how)
-	if c.Reads != l.flow.reads() {
-		l.ledger.add([]byte(ledger.Key{Kind: ledger.KindIsolation}.String()), l.flow.reads().Encode(), nil)
-	}
+	reads := ledger.Reads{Isolation: l.flow.reads(), Owner: l.flow.Owner}
+	l.ledger.add([]byte(ledger.Key{Kind: ledger.KindIsolation}.String()), reads.Encode(), nil)
 	claim := ledger.Claim{ProducerID: l.id.ProducerID, Epoch: l.id.Epoch, TransactionalID: l.txid, Owner: l.flow.Owner, At: time.Now()}
 	l.ledger.add([]byte(ledger.Key{Kind: ledger.KindClaim}.String()), claim.Encode(), func() {
 		l.claimed = true
@@ -261,6 +244,9 @@ func (l *Lane) fromLedger(p *part) {
 	}
 	p.head, p.loaded, p.others = &h, m, m.Others()
 	p.sourceEnd = h.SourceEnd
+	if h.State == ledger.Stopped {
+		p.former = h.Reason
+	}
 	delete(l.contents.Heads, key)
 }
 

@@ -32,6 +32,7 @@ const (
 type Flow struct {
 	Header
 	Ledger      Ledger      `json:"ledger"`
+	Isolation   string      `json:"isolation"`              // of the file: what a worker with it reads of the source
 	Lanes       []Lane      `json:"lanes"`                  // by number
 	Partitions  []Partition `json:"partitions"`             // by topic and number
 	NotMirrored []Unmirror  `json:"not_mirrored,omitempty"` // topics of the source that the flow leaves out; needs the source
@@ -61,6 +62,7 @@ type Lane struct {
 	Released   bool      `json:"released"`            // the last owner ended with everything acknowledged
 	ProducerID int64     `json:"producer_id"`
 	Epoch      int16     `json:"epoch"`
+	Isolation  string    `json:"isolation,omitempty"` // what the last owner read of the source; empty where its build does not say
 }
 
 // Partition is one source partition. Numbers from the ledger are as of AsOf; while mirroring, a head follows the data
@@ -120,18 +122,7 @@ func (f Flow) Findings() []string {
 			out = append(out, f.Flow+": others wrote "+count64(p.Others, "offset", "offsets")+" of "+partitionName(p.RemoteTopic, p.Partition)+" (docs/stopped.md)")
 		}
 	}
-	var free []string
-	for _, l := range f.Lanes {
-		if l.State == LaneFree {
-			free = append(free, strconv.Itoa(int(l.Lane)))
-		}
-	}
-	switch {
-	case len(free) > 0 && len(free) == len(f.Lanes):
-		out = append(out, f.Flow+": "+NoWorker(len(free)))
-	case len(free) > 0:
-		out = append(out, f.Flow+": no owner of lanes "+strings.Join(free, ", "))
-	}
+	out = append(out, f.laneFindings()...)
 	for _, s := range f.sourceFindings() {
 		out = append(out, f.Flow+": "+s)
 	}
@@ -140,6 +131,30 @@ func (f Flow) Findings() []string {
 	}
 	for _, t := range f.Trouble {
 		out = append(out, f.Flow+": "+t.String())
+	}
+	return out
+}
+
+// laneFindings are lanes that nobody owns, and lanes that a worker with this file may be refused.
+func (f Flow) laneFindings() (out []string) {
+	var free, others []string
+	for _, l := range f.Lanes {
+		if l.State == LaneFree {
+			free = append(free, strconv.Itoa(int(l.Lane)))
+		}
+		if l.Isolation != "" && l.Isolation != f.Isolation {
+			others = append(others, strconv.Itoa(int(l.Lane)))
+		}
+	}
+	if len(others) > 0 {
+		out = append(out, f.Flow+": isolation is "+f.Isolation+" in the file, and something else was read last in lanes "+strings.Join(others, ", ")+
+			": a worker with this file may be refused them (docs/stopped.md)")
+	}
+	switch {
+	case len(free) > 0 && len(free) == len(f.Lanes):
+		out = append(out, f.Flow+": "+NoWorker(len(free)))
+	case len(free) > 0:
+		out = append(out, f.Flow+": no owner of lanes "+strings.Join(free, ", "))
 	}
 	return out
 }

@@ -241,6 +241,11 @@ func TestFindings(t *testing.T) {
 	if got := healthy.Findings(); len(got) > 0 {
 		t.Errorf("findings of a flow without any: %q", got)
 	}
+	healthy.Isolation, healthy.Lanes[0].Isolation = "read_uncommitted", "read_committed"
+	if diff := cmp.Diff([]string{"A->B: isolation is read_uncommitted in the file, and something else was read last in lanes 0: a worker with this file may be refused them (docs/stopped.md)"}, healthy.Findings()); diff != "" {
+		t.Errorf("another isolation (-want +got):\n%s", diff)
+	}
+	healthy.Isolation = "read_committed"
 	healthy.Source.Reached = false
 	if diff := cmp.Diff([]string{"A->B: the source does not answer, so lag and newest commits are not known"}, healthy.Findings()); diff != "" {
 		t.Errorf("a flow whose source is down (-want +got):\n%s", diff)
