@@ -91,7 +91,7 @@ func (l *Lane) send(p *part, s lane.Send) {
 // stopped notes that the core stopped: bytes are let go, the reason is shown, neighbours go on.
 func (l *Lane) stopped(p *part, reason string, retryAt int64) {
 	if p.said != reason {
-		p.said = reason
+		p.said, p.former = reason, ""
 		l.log.Warn("partition stopped", "partition", p.TP.String(), "reason", reason)
 	}
 	p.step, p.reason, p.retryAt = halted, reason, retryAt
@@ -169,7 +169,7 @@ func (l *Lane) readOn(p *part) {
 	if p.step != live || p.core.Busy() || l.draining {
 		return
 	}
-	p.again = false
+	p.again, p.heard = false, false
 	p.feed.start(l.flow, p.core.Next(), p.core.Map().LastEpoch())
 	p.dirty, p.heardAt = true, now()
 	l.advance(p)
@@ -230,6 +230,10 @@ func (l *Lane) diverged(p *part, epoch int32, end int64) {
 // fetcher and only shown.
 func (l *Lane) fetchFailed(p *part, e fetched) {
 	err := kerr.ErrorForCode(e.Code)
+	if (errors.Is(err, kerr.OffsetOutOfRange) || err != nil && kafka.Classify(e.Code) == kafka.Corrupt) && !p.core.Idle() {
+		l.bad(p, "") // read again once what was fetched in front of it is on the target
+		return
+	}
 	p.reopen = p.reopen || e.Code != 0 // ids and ends of both sides are looked at before it goes on
 	switch {
 	case e.Code == 0:

@@ -7,16 +7,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/kafka"
-	"tidemark/internal/testcluster"
-	"tidemark/internal/translate"
-	"tidemark/internal/verdicts"
 )
 
 // batches writes one batch for each of the sizes, of five records that do not compress.
@@ -233,79 +228,4 @@ func olds(n int) (out []string) {
 		out = append(out, fmt.Sprintf("old=%d", i))
 	}
 	return out
-}
-
-// TestGoodBeforeBad: what stands in front of a batch that cannot be mirrored is mirrored, also where one answer brings both,
-// and while the partition is stopped each try at that batch leaves the groups' verdicts as they are.
-func TestGoodBeforeBad(t *testing.T) {
-	r := newRig(t, 1)
-	r.both("orders", 1)
-	r.produce("orders", 0, 10)
-	large := make([]byte, 5000)
-	_, _ = rand.NewChaCha8([32]byte{1}).Read(large)
-	r.write(r.src, &kgo.Record{Topic: "orders", Value: large})
-	ps := r.partitions("orders")
-	tp := kafka.TP{Topic: "orders"}
-	info := ps[tp]
-	info.MaxBytes = 2000
-	ps[tp] = info
-	run := r.start(ps)
-	r.stopped(run, tp, "larger than", "offset 10")
-	r.until("what stands in front", func() (bool, string) {
-		n := len(r.read(r.dst, "A.orders")[0])
-		return n == 10, fmt.Sprint(n)
-	})
-	var fetches atomic.Int32
-	r.source.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
-		r.source.KeepControl()
-		fetches.Add(1)
-		return nil, nil, false
-	})
-	tries := func(n int32) {
-		r.until("tries", func() (bool, string) { return fetches.Load() > n, fmt.Sprint(fetches.Load()) })
-	}
-	tries(2)
-	before := r.rows("watch", tp)
-	tries(10)
-	if n := r.rows("watch", tp) - before; n > 0 {
-		t.Errorf("%d rows more about one position of a partition that stays stopped", n)
-	}
-	run.flow.SetPartitions(r.partitions("orders"))
-	r.same("orders")
-	r.judged(run, "watch", tp, 1, func(v translate.Verdict) bool { return v.Kind == translate.Exact })
-}
-
-// rows is how often a position's verdict was written.
-func (r *rig) rows(group string, tp kafka.TP) (n int) {
-	r.t.Helper()
-	recs, err := testcluster.Read(r.t.Context(), r.dst.Kgo(), r.settings.Verdicts, testcluster.ReadUncommitted)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	key := string(verdicts.Key{Group: group, Topic: tp.Topic, Partition: tp.Partition}.EncodeKey())
-	for _, rec := range recs {
-		if string(rec.Key) == key {
-			n++
-		}
-	}
-	return n
-}
-
-// TestGoodBeforeDamagedSmall: small batches go to the target packed as one, and a damaged one among them holds back none that
-// stands in front of it.
-func TestGoodBeforeDamagedSmall(t *testing.T) {
-	r := newRig(t, 1)
-	r.both("orders", 1)
-	r.both("payments", 1)
-	r.batches("orders", 500, 500, 500, 500)
-	l := r.lie("orders", "payments")
-	stored := split(r.stored("orders"))
-	stored[2].bytes = flipped(stored[2].bytes, 200)
-	l.tell(stored)
-	run := r.start(r.partitions("orders", "payments"))
-	r.stopped(run, kafka.TP{Topic: "orders"}, "damaged", "offset 10: ", "crc")
-	r.until("what stands in front", func() (bool, string) {
-		n := len(r.read(r.dst, "A.orders")[0])
-		return n == 10, fmt.Sprint(n)
-	})
 }

@@ -24,6 +24,7 @@ func (l *Lane) intake(e fetched) {
 		return
 	}
 	p.heardAt, p.unreadable = now(), nil
+	p.heard = e.Code == 0 && e.Err == nil
 	l.observe(p, e)
 	if e.Diverging != nil {
 		l.diverged(p, e.Diverging.Epoch, e.Diverging.End)

@@ -290,7 +290,7 @@ func (l *Lane) tick() {
 		case p.step == halted && p.retryAt != 0 && t >= p.retryAt:
 			l.restart(p)
 		case p.step == live:
-			if t-p.liveAt >= goesOnAfter {
+			if t-p.liveAt >= goesOnAfter && p.heard {
 				l.goesOn(p)
 			}
 			if at := p.core.WakeAt(); at != 0 && t >= at {

@@ -321,9 +321,9 @@ const goesOnAfter = 5000
 
 // goesOn says once that a partition is well again.
 func (l *Lane) goesOn(p *part) {
-	if p.said != "" && p.step == live {
-		l.log.Info("partition goes on", "partition", p.TP.String(), "was", p.said)
-		p.said = ""
+	if was := cmp.Or(p.said, p.former); was != "" && p.step == live {
+		l.log.Info("partition goes on", "partition", p.TP.String(), "was", was)
+		p.said, p.former = "", ""
 		l.translatePart(p)
 	}
 }

@@ -30,7 +30,9 @@ type part struct {
 	step    step
 	reason  string // why it is halted
 	said    string // the reason last logged: a partition that stays stopped says so once
+	former  string // why it was stopped when the lane's last owner ended; empty once it goes on or was said anew
 	liveAt  int64  // when it went live last, ms
+	heard   bool   // the source has answered since reading began last
 	edge    int64  // source offset after the last batch seen: the next one begins there or behind
 	looks   int    // looks in a row that failed for reasons that pass
 	heardAt int64  // when reading last brought something that could be used, ms
