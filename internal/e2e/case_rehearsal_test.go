@@ -18,10 +18,12 @@ import (
 // docs/cli.md has it.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
-	const topic, group = "rhs-t", "rhs-g"
-	f := newFlow(t, "rhs", topic, group, "")
-	f.topic(topic, 1, nil)
-	f.produce(testcluster.Load{Topic: topic, Count: 100})
+	const topic, never, group = "rhs-t", "rhs-never", "rhs-g"
+	f := newFlow(t, "rhs", "rhs-[tn].*", group, "")
+	for _, name := range []string{topic, never} {
+		f.topic(name, 1, nil)
+		f.produce(testcluster.Load{Topic: name, Count: 100})
+	}
 	at := spots{}
 	at.add(group, topic, 0, 40)
 	f.commitAll(at)
@@ -56,13 +58,22 @@ func TestRehearsal(t *testing.T) {
 	}
 	checked(0, 10*time.Second) // it lives there now
 	c.Close()
-	checked(3, 30*time.Second, "the target's own commit is ahead by 60: the group would resume there at offset 100, not at 40", "--topic "+f.remote(topic)+" --delete-offsets")
+	// It read a topic there that it has never read on the source.
+	var too kadm.Offsets
+	too.AddOffset(f.remote(never), 0, 70, -1)
+	f.until(30*time.Second, "a commit on the topic that is new to the group", func(ctx context.Context) (bool, string) {
+		err := f.dst.CommitAllOffsets(ctx, group, too)
+		return err == nil, fmt.Sprint(err)
+	})
+	checked(3, 30*time.Second, "the target's own commit is ahead by 60: the group would resume there at offset 100, not at 40",
+		f.remote(never)+"-0: committed on the target and not on the source", "--topic "+f.remote(never)+" --topic "+f.remote(topic)+" --delete-offsets")
 	if _, errs, code := f.says("translate", "FILE", group); code != 0 || !strings.Contains(errs, "ahead by 60") {
 		t.Errorf("translate, exit %d: %s", code, errs)
 	}
 
 	var gone kadm.TopicsSet
 	gone.Add(f.remote(topic), 0)
+	gone.Add(f.remote(never), 0)
 	if res, err := f.dst.DeleteOffsets(t.Context(), group, gone); err != nil || res.Error() != nil {
 		t.Fatal(err, res.Error())
 	}

@@ -279,6 +279,7 @@ func (b *gathered) list(states map[string]kafka.Group, on target, names []string
 		slices.SortFunc(g.Positions, func(a, b status.Position) int {
 			return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 		})
+		g.TargetOnly = b.targetOnly(on.positions[id], b.groups[id])
 		out = append(out, g)
 	}
 	return out

@@ -85,6 +85,32 @@ func (t target) fill(group string, p *status.Position) {
 	}
 }
 
+// targetOnly are a group's commits on remote topics of the flow that none of its positions is about.
+func (b *gathered) targetOnly(committed map[kafka.TP]kafka.Committed, positions map[kafka.TP]*status.Position) []status.TargetOnly {
+	known := map[kafka.TP]bool{}
+	for tp, p := range positions {
+		known[kafka.TP{Topic: p.RemoteTopic, Partition: tp.Partition}] = true
+	}
+	var out []status.TargetOnly
+	for _, tp := range slices.SortedFunc(maps.Keys(committed), kafka.TP.Compare) {
+		name, mirrored := b.reader.upstream(tp.Topic)
+		_, has := positions[kafka.TP{Topic: name, Partition: tp.Partition}]
+		if mirrored && !known[tp] && !has {
+			out = append(out, status.TargetOnly{RemoteTopic: tp.Topic, Partition: tp.Partition, OnTarget: committed[tp].Offset})
+		}
+	}
+	return out
+}
+
+// upstream is the source topic that a remote topic's name stands for, if the flow mirrors that.
+func (r *Reader) upstream(remote string) (string, bool) {
+	if alias, ok := r.policy.TopicSource(remote); !ok || alias != r.flow.Source {
+		return "", false
+	}
+	name, ok := r.policy.UpstreamTopic(remote)
+	return name, ok && r.topics.Select(name).Mirrored
+}
+
 // again reads verdicts a second time where the target's commit is ahead of them: a run may have carried a group on
 // between the two looks. Its verdict is written before its commit, so the second look shows it.
 func (r *Reader) again(ctx context.Context, h *status.Header, b *gathered, on target) error {

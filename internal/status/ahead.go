@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -57,6 +58,25 @@ func (g Group) aheadTopics() []string {
 		if aheadBy(p.OnTarget, p.Target) > 0 {
 			out = append(out, p.RemoteTopic)
 		}
+	}
+	for _, o := range g.TargetOnly {
+		out = append(out, o.RemoteTopic)
+	}
+	return out
+}
+
+// targetOnly is what commits that a group without members on the target has made there alone come to: one clause a topic.
+func (g Group) targetOnly() []string {
+	if g.active() {
+		return nil
+	}
+	numbers := map[string][]int32{}
+	for _, o := range g.TargetOnly {
+		numbers[o.RemoteTopic] = append(numbers[o.RemoteTopic], o.Partition)
+	}
+	var out []string
+	for _, topic := range slices.Sorted(maps.Keys(numbers)) {
+		out = append(out, "group "+g.Group+", "+partitionsName(topic, numbers[topic])+": committed on the target and not on the source: the group would resume there at that commit, not by its reset rule")
 	}
 	return out
 }

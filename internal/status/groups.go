@@ -29,6 +29,15 @@ type Group struct {
 	TargetState string     `json:"target_state,omitempty"` // as the target lists it; empty where the group is not there
 	Named       bool       `json:"named,omitempty"`        // the snapshot was asked for with its name
 	Positions   []Position `json:"positions"`              // by topic and partition
+	// TargetOnly are the group's commits on remote topics of the flow where it has none on the source, and no verdict.
+	TargetOnly []TargetOnly `json:"target_only,omitempty"`
+}
+
+// TargetOnly is a commit that a group has made on the target alone, as in a rehearsal.
+type TargetOnly struct {
+	RemoteTopic string `json:"remote_topic"`
+	Partition   int32  `json:"partition"`
+	OnTarget    int64  `json:"target_committed"`
 }
 
 // Position is one committed offset and its verdict.
@@ -114,6 +123,9 @@ func (g Groups) groupFindings(group Group) []string {
 	for key, i := range said {
 		topic, what, _ := strings.Cut(key, "\x00")
 		out[i] = "group " + group.Group + ", " + partitionsName(topic, numbers[i]) + ": " + what
+	}
+	if group.Named { // another one may have lived there for years
+		out = append(out, group.targetOnly()...)
 	}
 	if topics := group.aheadTopics(); len(topics) > 0 {
 		out = append(out, undo(g.Flow, group.Group, topics))

@@ -65,6 +65,9 @@ func (g Groups) remarks() string {
 		if group.active() {
 			fmt.Fprintf(&b, "%s is %s on the target: its own commits count there\n", Printable(group.Group), Printable(group.TargetState))
 		}
+		for _, what := range group.targetOnly() {
+			b.WriteString(Printable(what) + "\n")
+		}
 		if topics := group.aheadTopics(); len(topics) > 0 {
 			b.WriteString(Printable(undo(g.Flow, group.Group, topics)) + "\n")
 		}
