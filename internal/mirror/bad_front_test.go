@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/ledger"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
@@ -48,8 +49,15 @@ func TestGoodBeforeBad(t *testing.T) {
 	if n := len(r.verdicts("watch", tp)) - before; n > 0 {
 		t.Errorf("%d rows more about one position of a partition that stays stopped", n)
 	}
+	if states := r.states(tp); slices.Contains(states[slices.Index(states, ledger.Stopped):], ledger.Running) {
+		t.Errorf("the head says of a partition that stays stopped: %v", states)
+	}
 	run.flow.SetPartitions(r.partitions("orders"))
 	r.same("orders")
+	r.until("the head to say that it runs", func() (bool, string) {
+		states := r.states(tp)
+		return states[len(states)-1] == ledger.Running, ""
+	})
 	r.judged(run, "watch", tp, 1, func(v translate.Verdict) bool { return v.Kind == translate.Exact })
 }
 
@@ -157,6 +165,27 @@ func TestGoodBeforeWhatTheBrokerRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// states are what the heads of a partition have said, in order.
+func (r *rig) states(tp kafka.TP) (out []ledger.State) {
+	r.t.Helper()
+	recs, err := testcluster.Read(r.t.Context(), r.dst.Kgo(), r.settings.Ledger, testcluster.ReadUncommitted)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	k := ledger.Key{Kind: ledger.KindHead, Topic: tp.Topic, Partition: tp.Partition}
+	for _, rec := range recs {
+		if string(rec.Key) != k.String() {
+			continue
+		}
+		h, err := ledger.DecodeHead(k, rec.Value)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		out = append(out, h.State)
+	}
+	return out
 }
 
 func incompressible(n int) []byte {

@@ -46,8 +46,11 @@ func (l *Lane) writeHead(p *part, acked func()) {
 		ProducerID: l.id.ProducerID, Map: m.AppendTail(nil), SourceEnd: p.sourceEnd, At: time.UnixMilli(now()),
 	}
 	h.Epoch, h.Sequence = p.core.Anchor()
-	if p.step == halted {
+	switch was := p.was(); {
+	case p.step == halted:
 		h.State, h.Reason = ledger.Stopped, p.reason
+	case was != "": // a try; whoever looks meanwhile would see that it runs
+		h.State, h.Reason = ledger.Stopped, was
 	}
 	l.putHead(p, h, acked)
 }

@@ -100,7 +100,11 @@ func (l *Lane) admit(p *part, v batch.View, aborted bool, buf *buffer) {
 		Position: position, MaxBytes: p.MaxBytes, KeepAppendTime: !p.AppendTime,
 	})
 	if action == batch.Halt {
-		l.bad(p, fmt.Sprintf("source batch at offset %d cannot be mirrored: %v", v.BaseOffset(), reason))
+		text := fmt.Sprintf("source batch at offset %d cannot be mirrored: %v", v.BaseOffset(), reason)
+		if reason == batch.ReasonTooLarge {
+			text += fmt.Sprintf(": it has %d bytes, %s takes %d", len(v), p.Remote, p.MaxBytes)
+		}
+		l.bad(p, text)
 		return
 	}
 	pc := lane.Piece{

@@ -321,9 +321,9 @@ const goesOnAfter = 5000
 
 // goesOn says once that a partition is well again.
 func (l *Lane) goesOn(p *part) {
-	if was := cmp.Or(p.said, p.former); was != "" && p.step == live {
+	if was := p.was(); was != "" && p.step == live {
 		l.log.Info("partition goes on", "partition", p.TP.String(), "was", was)
-		p.said, p.former = "", ""
+		p.said, p.former, p.dirty = "", "", true
 		l.translatePart(p)
 	}
 }

@@ -1,6 +1,8 @@
 package mirror
 
 import (
+	"cmp"
+
 	"tidemark/internal/batch"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
@@ -136,6 +138,9 @@ func (p *part) settling() bool {
 	_, isStopped := p.core.Stopped()
 	return p.core.Busy() && !isStopped
 }
+
+// was is why the partition was stopped last, until it counts as going on; empty then.
+func (p *part) was() string { return cmp.Or(p.said, p.former) }
 
 // m is the partition's offset map, or nil before it is opened.
 func (p *part) m() *offsetmap.Map {

@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"cmp"
 	"encoding/hex"
 	"time"
 
@@ -118,7 +117,7 @@ func (l *Lane) input(p *part, c verdicts.Commit) translate.Input {
 		in.Map, in.MapTopicID = m, m.Origin().SourceTopicID
 		in.BeganAtLogStart, in.StartByChoice = l.contents.Beginning(ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}, in.MapTopicID)
 	}
-	in.Stopped = cmp.Or(p.said, p.former) // until it goes on: a try that fails at once would have the group written in between
+	in.Stopped = p.was() // until it goes on: a try that fails at once would have the group written in between
 	if p.step == halted {
 		in.Stopped = p.reason
 	}
