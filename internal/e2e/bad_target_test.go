@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -12,6 +14,7 @@ func TestTargetRightsAtStart(t *testing.T) {
 	t.Parallel()
 	f, may := securedFlow(t, "ts", "ts-.*", "ts-.*", "creator", false, "")
 	const ledgerTopic = `topic "tidemark-ledger.ts.internal"`
+	var granted []string // last: a broker may not know of it at once
 	for _, step := range []struct {
 		says  []string
 		grant func()
@@ -23,10 +26,20 @@ func TestTargetRightsAtStart(t *testing.T) {
 		{[]string{"DESCRIBE", `topic "heartbeats"`}, func() { may.on(topicACL, "heartbeats", create, describe, configs) }},
 		{[]string{"READ", `group "tidemark.ts->T"`, "target"}, func() { may.on(groupACL, "tidemark.ts->T", read) }},
 	} {
-		out := refused(t, f.yaml, 1)
+		var out string
+		f.until(30*time.Second, "an end that says "+strings.Join(step.says, ", "), func(context.Context) (bool, string) {
+			out = refused(t, f.yaml, 1)
+			return granted == nil || !mentions(out, granted), out
+		})
 		says(t, out, append(step.says, "is missing", "flow ts->T")...)
 		step.grant()
+		granted = step.says
 	}
+}
+
+// mentions says whether a text has all parts.
+func mentions(text string, parts []string) bool {
+	return !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(text, p) })
 }
 
 // TestTargetRights: rights that are missing while the flow runs are named in the log, and where they are about one topic
