@@ -93,22 +93,21 @@ func (b *gathered) targetOnly(committed map[kafka.TP]kafka.Committed, positions 
 	}
 	var out []status.TargetOnly
 	for _, tp := range slices.SortedFunc(maps.Keys(committed), kafka.TP.Compare) {
-		name, mirrored := b.reader.upstream(tp.Topic)
+		name, remote := b.reader.upstream(tp.Topic)
 		_, has := positions[kafka.TP{Topic: name, Partition: tp.Partition}]
-		if mirrored && !known[tp] && !has {
+		if remote && !known[tp] && !has && b.reader.topics.Select(name).Mirrored {
 			out = append(out, status.TargetOnly{RemoteTopic: tp.Topic, Partition: tp.Partition, OnTarget: committed[tp].Offset})
 		}
 	}
 	return out
 }
 
-// upstream is the source topic that a remote topic's name stands for, if the flow mirrors that.
+// upstream is the source topic that a remote topic's name stands for.
 func (r *Reader) upstream(remote string) (string, bool) {
 	if alias, ok := r.policy.TopicSource(remote); !ok || alias != r.flow.Source {
 		return "", false
 	}
-	name, ok := r.policy.UpstreamTopic(remote)
-	return name, ok && r.topics.Select(name).Mirrored
+	return r.policy.UpstreamTopic(remote)
 }
 
 // again reads verdicts a second time where the target's commit is ahead of them: a run may have carried a group on

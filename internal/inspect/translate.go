@@ -156,10 +156,8 @@ func (r *Reader) mapFor(ctx context.Context, h *status.Header, q Query) (*ledger
 	}
 	names := []string{q.Topic}
 	if q.Reverse {
-		if alias, ok := r.policy.TopicSource(q.Topic); ok && alias == r.flow.Source {
-			if name, ok := r.policy.UpstreamTopic(q.Topic); ok {
-				names = []string{name, q.Topic}
-			}
+		if name, ok := r.upstream(q.Topic); ok {
+			names = []string{name, q.Topic}
 		}
 	}
 	asked := kafka.TP{Topic: q.Topic, Partition: q.Partition}

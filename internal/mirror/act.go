@@ -230,8 +230,7 @@ func (l *Lane) diverged(p *part, epoch int32, end int64) {
 // fetcher and only shown.
 func (l *Lane) fetchFailed(p *part, e fetched) {
 	err := kerr.ErrorForCode(e.Code)
-	if (errors.Is(err, kerr.OffsetOutOfRange) || err != nil && kafka.Classify(e.Code) == kafka.Corrupt) && !p.core.Idle() {
-		l.bad(p, "") // read again once what was fetched in front of it is on the target
+	if (errors.Is(err, kerr.OffsetOutOfRange) || err != nil && kafka.Classify(e.Code) == kafka.Corrupt) && l.frontFirst(p) {
 		return
 	}
 	p.reopen = p.reopen || e.Code != 0 // ids and ends of both sides are looked at before it goes on

@@ -15,7 +15,6 @@ import (
 
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
-	"tidemark/internal/testcluster"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 )
@@ -24,12 +23,7 @@ import (
 // and while the partition is stopped each try at that batch leaves the groups' verdicts as they are.
 func TestGoodBeforeBad(t *testing.T) {
 	r := newRig(t, 1)
-	r.both("orders", 1)
-	r.produce("orders", 0, 10)
-	r.write(r.src, &kgo.Record{Topic: "orders", Value: incompressible(5000)})
-	tp := kafka.TP{Topic: "orders"}
-	run := r.start(r.capped(2000, "orders"))
-	r.stopped(run, tp, "larger than", "offset 10")
+	run, tp := r.atLarge()
 	r.until("what stands in front", func() (bool, string) {
 		n := len(r.read(r.dst, "A.orders")[0])
 		return n == 10, fmt.Sprint(n)
@@ -87,12 +81,7 @@ func TestStoppedAcrossRestarts(t *testing.T) {
 		t.Run(fmt.Sprint("killed ", kill), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, 1)
-			r.both("orders", 1)
-			r.produce("orders", 0, 10)
-			r.write(r.src, &kgo.Record{Topic: "orders", Value: incompressible(5000)})
-			tp := kafka.TP{Topic: "orders"}
-			run := r.start(r.capped(2000, "orders"))
-			r.stopped(run, tp, "larger than", "offset 10")
+			run, tp := r.atLarge()
 			if kill {
 				run.kill()
 			} else {
@@ -170,15 +159,8 @@ func TestGoodBeforeWhatTheBrokerRefuses(t *testing.T) {
 // states are what the heads of a partition have said, in order.
 func (r *rig) states(tp kafka.TP) (out []ledger.State) {
 	r.t.Helper()
-	recs, err := testcluster.Read(r.t.Context(), r.dst.Kgo(), r.settings.Ledger, testcluster.ReadUncommitted)
-	if err != nil {
-		r.t.Fatal(err)
-	}
 	k := ledger.Key{Kind: ledger.KindHead, Topic: tp.Topic, Partition: tp.Partition}
-	for _, rec := range recs {
-		if string(rec.Key) != k.String() {
-			continue
-		}
+	for _, rec := range r.history(r.settings.Ledger, k.String()) {
 		h, err := ledger.DecodeHead(k, rec.Value)
 		if err != nil {
 			r.t.Fatal(err)
@@ -186,6 +168,17 @@ func (r *rig) states(tp kafka.TP) (out []ledger.State) {
 		out = append(out, h.State)
 	}
 	return out
+}
+
+// atLarge is a run whose only partition has stopped behind ten records, at one that its remote topic does not take.
+func (r *rig) atLarge() (*running, kafka.TP) {
+	r.t.Helper()
+	r.both("orders", 1)
+	r.produce("orders", 0, 10)
+	r.write(r.src, &kgo.Record{Topic: "orders", Value: incompressible(5000)})
+	run, tp := r.start(r.capped(2000, "orders")), kafka.TP{Topic: "orders"}
+	r.stopped(run, tp, "larger than", "offset 10")
+	return run, tp
 }
 
 func incompressible(n int) []byte {
@@ -207,19 +200,12 @@ func (r *rig) capped(n int32, topics ...string) map[kafka.TP]Partition {
 // verdicts are all that were written about a position, in order.
 func (r *rig) verdicts(group string, tp kafka.TP) (out []translate.Verdict) {
 	r.t.Helper()
-	recs, err := testcluster.Read(r.t.Context(), r.dst.Kgo(), r.settings.Verdicts, testcluster.ReadUncommitted)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	key := string(verdicts.Key{Group: group, Topic: tp.Topic, Partition: tp.Partition}.EncodeKey())
-	for _, rec := range recs {
-		if string(rec.Key) == key && rec.Value != nil {
-			row, err := verdicts.ParseRow(rec.Value)
-			if err != nil {
-				r.t.Fatal(err)
-			}
-			out = append(out, row.Verdict)
+	for _, rec := range r.history(r.settings.Verdicts, string(verdicts.Key{Group: group, Topic: tp.Topic, Partition: tp.Partition}.EncodeKey())) {
+		row, err := verdicts.ParseRow(rec.Value)
+		if err != nil {
+			r.t.Fatal(err)
 		}
+		out = append(out, row.Verdict)
 	}
 	return out
 }

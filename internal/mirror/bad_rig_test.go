@@ -173,20 +173,24 @@ func (r *rig) end(c *kafka.Client, tp kafka.TP) int64 {
 	return at[tp]
 }
 
-// kept is the newest record of a ledger key.
-func (r *rig) kept(k ledger.Key) testcluster.Rec {
+// history are the records of a key in a topic of our own, oldest first.
+func (r *rig) history(topic, key string) []testcluster.Rec {
 	r.t.Helper()
-	recs, err := testcluster.Read(r.t.Context(), r.dst.Kgo(), r.settings.Ledger, testcluster.ReadUncommitted)
+	recs, err := testcluster.Read(r.t.Context(), r.dst.Kgo(), topic, testcluster.ReadUncommitted)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	for _, rec := range slices.Backward(recs) {
-		if string(rec.Key) == k.String() {
-			return rec
-		}
+	return slices.DeleteFunc(recs, func(rec testcluster.Rec) bool { return string(rec.Key) != key })
+}
+
+// kept is the newest record of a ledger key.
+func (r *rig) kept(k ledger.Key) testcluster.Rec {
+	r.t.Helper()
+	recs := r.history(r.settings.Ledger, k.String())
+	if len(recs) == 0 {
+		r.t.Fatalf("the ledger has no record %s", k)
 	}
-	r.t.Fatalf("the ledger has no record %s", k)
-	return testcluster.Rec{}
+	return recs[len(recs)-1]
 }
 
 // write appends records to the partitions that they name.

@@ -71,15 +71,22 @@ func misplaced(v batch.View, at int64, edge bool, highWatermark int64) bool {
 	return v.BaseOffset() > at && highWatermark >= 0 && v.BaseOffset() >= highWatermark
 }
 
-// bad stops the partition at what cannot be mirrored. What was queued in front of that goes to the target first: a stop throws
-// it away, and so would each later try, whose answer brings both again.
+// bad stops the partition at what cannot be mirrored, once what stands in front of that is on the target.
 func (l *Lane) bad(p *part, reason string) {
-	if p.core.Idle() {
+	if !l.frontFirst(p) {
 		l.halt(p, reason, true)
-		return
+	}
+}
+
+// frontFirst has what is queued go to the target before the partition is read again from there: a stop would throw it away,
+// and so would each later try, whose answer brings both again. It is false where nothing is queued or on its way.
+func (l *Lane) frontFirst(p *part) bool {
+	if p.core.Idle() {
+		return false
 	}
 	p.feed.stop(l.flow)
 	p.again = true
+	return true
 }
 
 func (l *Lane) giveBack(e fetched) {
@@ -114,7 +121,7 @@ func (l *Lane) admit(p *part, v batch.View, aborted bool, buf *buffer) {
 	pc.Alone = action != batch.Raw || len(v) >= lane.MergeBelow(pc.Kind)
 	// What goes as it is the target checks. Damage that only shows when records are packed anew would hold back what they are
 	// packed with too.
-	if action != batch.Raw || !pc.Alone {
+	if !pc.Skip && (action != batch.Raw || !pc.Alone) {
 		if err := v.CheckCRC(); err != nil {
 			l.bad(p, fmt.Sprintf("damaged batch on the source at offset %d: %v", v.BaseOffset(), err))
 			return

@@ -39,7 +39,7 @@ type part struct {
 	looks   int    // looks in a row that failed for reasons that pass
 	heardAt int64  // when reading last brought something that could be used, ms
 
-	again bool // what was queued goes to the target first, then it is read again from there: see bad
+	again bool // what was queued goes to the target first, then it is read again from there: see frontFirst
 
 	unreadable error // why the source cannot be read now; nil: all is well, as far as is known
 	retryAt    int64
