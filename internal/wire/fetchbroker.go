@@ -18,6 +18,8 @@ const (
 	fetchGrace = time.Millisecond
 	// leastFetch is the room below which a fetch is not worth sending.
 	leastFetch = 64 << 10
+	// mostEase bounds how small requests become under a quota: 16 KiB of a partition by default.
+	mostEase = 6
 )
 
 // fetchBroker fetches from one broker: one goroutine, one connection, one
@@ -37,6 +39,7 @@ type fetchBroker struct {
 	link    link
 	pace    pacer
 	last    int // bytes of the last response
+	ease    int // how often the sizes asked for are halved, since a quota lets no more through
 	turn    int // rotates the order of partitions
 	request uint64
 	lead    *want // first in the request, for a batch that did not fit before; else nil
@@ -60,6 +63,19 @@ func newFetchBroker(f *Fetcher, id int32) *fetchBroker {
 		wake: make(chan struct{}, 1),
 		link: link{net: f.net, broker: id, kind: "fetch"},
 		req:  kmsg.NewPtrFetchRequest(),
+	}
+}
+
+// eased takes whether a quota has kept a whole response back. A broker answers a fetch that would exceed the quota with
+// nothing and a pause, and counts none of it; a request for as much as the quota allows in its whole window is so answered
+// for ever while anything else is read in the client's name. So less is asked for next time, and more again once something
+// came.
+func (b *fetchBroker) eased(throttled bool, records int) {
+	switch {
+	case throttled && records == 0:
+		b.ease = min(b.ease+1, mostEase)
+	case records > 0 && !throttled:
+		b.ease = max(b.ease-1, 0)
 	}
 }
 
@@ -175,7 +191,7 @@ func (b *fetchBroker) fetch(ctx context.Context) error {
 		return err
 	}
 	first, need := b.first()
-	most := int64(b.f.opt.MaxBytes)
+	most := max(int64(b.f.opt.MaxBytes)>>b.ease, leastFetch)
 	room, err := b.f.opt.Budget.acquire(ctx, max(need, min(leastFetch, most)), max(need, most))
 	if err != nil {
 		return err

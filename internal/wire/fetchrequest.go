@@ -37,7 +37,7 @@ func (b *fetchBroker) build(first *want, room int64) (time.Duration, error) {
 	}
 	b.f.requests++
 	b.request = b.f.requests
-	limit := int32(min(room, int64(b.f.opt.PartitionMaxBytes)))
+	limit := int32(min(room, max(int64(b.f.opt.PartitionMaxBytes)>>b.ease, 1)))
 	topics := b.req.Topics[:0]
 	b.lead = nil
 	if first != nil && first.armed && first.broker == b {

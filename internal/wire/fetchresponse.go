@@ -36,7 +36,7 @@ func (b *fetchBroker) handle(buf *buffer) error {
 		e := &resp.Brokers[i]
 		b.f.net.md.HintBroker(e.NodeID, net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))))
 	}
-	now := time.Now()
+	now, records := time.Now(), 0
 	b.out = b.out[:0]
 	b.rested = b.rested[:0]
 	b.f.mu.Lock()
@@ -48,6 +48,7 @@ func (b *fetchBroker) handle(buf *buffer) error {
 		}
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
+			records += len(p.RecordBatches)
 			at, ok := g.search(p.Partition)
 			if !ok {
 				continue
@@ -60,6 +61,7 @@ func (b *fetchBroker) handle(buf *buffer) error {
 		}
 	}
 	b.f.mu.Unlock()
+	b.eased(resp.ThrottleMillis > 0, records)
 	b.deliver()
 	return nil
 }
