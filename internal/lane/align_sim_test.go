@@ -204,9 +204,12 @@ func (h *alignHistory) input() AlignInput {
 	return in
 }
 
-// copied tells which source offsets the target was ever given.
-func (h *alignHistory) copied() map[int]int {
-	at := make(map[int]int)
+// copied tells where the target was given each source offset, -1 where it never was.
+func (h *alignHistory) copied() []int {
+	at := make([]int, len(h.source))
+	for i := range at {
+		at[i] = -1
+	}
 	for t, e := range h.target {
 		if e.ours {
 			at[e.source] = t

@@ -3,6 +3,7 @@ package lane
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -56,6 +57,7 @@ func alignMixes() []alignMix {
 func TestAlignModel(t *testing.T) {
 	for n, mix := range alignMixes() {
 		t.Run(mix.name, func(t *testing.T) {
+			t.Parallel()
 			const histories = 40_000
 			var exact, place, fresh int
 			for i := range histories {
@@ -78,7 +80,7 @@ func TestAlignModel(t *testing.T) {
 				if out.Duplicates == 0 {
 					place++
 				}
-				if len(h.copied()) > 0 {
+				if slices.ContainsFunc(h.target, func(e alignEvent) bool { return e.ours }) {
 					fresh++
 				}
 			}
@@ -143,7 +145,7 @@ func alignCheck(h *alignHistory, in AlignInput, out Alignment) error {
 		if e := h.source[i]; e.gone || e.control {
 			continue
 		}
-		_, was := at[i]
+		was := at[i] >= 0
 		if int64(i) < out.Place && !was {
 			return fmt.Errorf("source record %d is lost", i)
 		}
@@ -163,9 +165,12 @@ func alignCheck(h *alignHistory, in AlignInput, out Alignment) error {
 	return alignCheckRuns(h, in, out)
 }
 
+// alignPair is a source offset and the target offset of its copy, as runs say it.
+type alignPair struct{ source, target int64 }
+
 // alignCheckRuns translates every position both ways by the runs alone and looks for what a reader would miss.
 func alignCheckRuns(h *alignHistory, in AlignInput, out Alignment) error {
-	mapped := make(map[int64]int64) // by target
+	var mapped []alignPair
 	source, target := int64(-1), int64(-1)
 	for _, r := range out.Runs {
 		if r.Count <= 0 || int64(r.Source) <= source || int64(r.Target) <= target {
@@ -173,7 +178,7 @@ func alignCheckRuns(h *alignHistory, in AlignInput, out Alignment) error {
 		}
 		for i := range r.Count {
 			source, target = int64(r.Source)+i, int64(r.Target)+i
-			mapped[target] = source
+			mapped = append(mapped, alignPair{source, target})
 			e := h.target[target]
 			if !e.ours || e.gone || int64(e.source) != source || source >= out.Place {
 				return fmt.Errorf("target %d is mapped to source %d, truly %d", target, source, e.source)
@@ -181,15 +186,15 @@ func alignCheckRuns(h *alignHistory, in AlignInput, out Alignment) error {
 		}
 	}
 	for _, rec := range in.Tail {
-		if _, ok := mapped[rec.Target]; out.Exact && rec.Ours && !ok {
+		if out.Exact && rec.Ours && !slices.ContainsFunc(mapped, func(m alignPair) bool { return m.target == rec.Target }) {
 			return fmt.Errorf("target %d is in no run of an exact answer", rec.Target)
 		}
 	}
 	for c := int64(h.through); c <= out.Place; c++ { // a reader on the source at c goes on the target at next
 		next := int64(h.anchor)
-		for t, s := range mapped {
-			if s < c {
-				next = max(next, t+1)
+		for _, m := range mapped {
+			if m.source < c {
+				next = max(next, m.target+1)
 			}
 		}
 		for t := int64(h.anchor); t < next; t++ {
@@ -202,20 +207,20 @@ func alignCheckRuns(h *alignHistory, in AlignInput, out Alignment) error {
 }
 
 // alignCheckBack is the other direction: a reader on the target at p goes on at the source one past the last mapped.
-func alignCheckBack(h *alignHistory, in AlignInput, mapped map[int64]int64) error {
+func alignCheckBack(h *alignHistory, in AlignInput, mapped []alignPair) error {
 	at := h.copied()
 	for p := in.Target; p <= in.TargetEnd; p++ {
 		next := int64(h.through)
-		for t, s := range mapped {
-			if t < p {
-				next = max(next, s+1)
+		for _, m := range mapped {
+			if m.target < p {
+				next = max(next, m.source+1)
 			}
 		}
 		for s := int64(h.through); s < next; s++ {
 			if e := h.source[s]; e.gone || e.control {
 				continue
 			}
-			if t, was := at[int(s)]; !was || int64(t) >= p {
+			if at[s] < 0 || int64(at[s]) >= p {
 				return fmt.Errorf("target position %d is late: goes on at source %d beyond the unread survivor %d", p, next, s)
 			}
 		}
@@ -239,7 +244,7 @@ func TestAlignLargestPlaceLoses(t *testing.T) {
 		}
 		at := h.copied()
 		for s := h.through; int64(s) < out.Place; s++ {
-			if _, was := at[s]; !was && !h.source[s].gone && !h.source[s].control {
+			if at[s] < 0 && !h.source[s].gone && !h.source[s].control {
 				lost++
 			}
 		}

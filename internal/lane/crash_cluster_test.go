@@ -26,6 +26,7 @@ type crashSourceBatch struct {
 	ts         int64
 	blank      bool // control batch or aborted
 	removed    bool // with its header
+	damaged    bool // for now: the next copy of it that is read may be well
 	recs       []crashRec
 	gone       []bool
 }
@@ -160,36 +161,43 @@ type crashPair struct {
 	n       int32
 	source  *crashSource
 	target  *crashLog
-	inexact bool  // an alignment was
-	least   int64 // greatest through that a map had: everything below must be on the target or was gone before
+	inexact bool              // an alignment was
+	least   int64             // greatest through that a map had: everything below must be on the target or was gone before
+	checked int64             // up to here it was
+	heads   map[Identity]bool // identities in which a head was found in the ledger
 }
 
 type crashWorld struct {
-	choose   func(n int) int // 0 is the calm choice
-	now      int64
-	pairs    []*crashPair
-	ledger   *crashLog
-	coord    crashCoord
-	wire     []*crashRequest
-	limbo    []*crashRequest
-	owners   []*crashOwner
-	split    bool // groups of more than two records go as two outputs
-	merges   bool // small source batches go as one
-	depth    int
-	reported int64 // duplicates that were announced, at most
-	choices  int
-	told     bool // the story is kept: only for a history that is known to go wrong
-	story    []string
-	failure  string
+	choose     func(n int) int // 0 is the calm choice
+	now        int64
+	pairs      []*crashPair
+	ledger     *crashLog
+	coord      crashCoord
+	wire       []*crashRequest
+	limbo      []*crashRequest
+	owners     []*crashOwner
+	split      bool // groups of more than two records go as two outputs
+	heldUp     int  // requests, by a test of their own
+	notYet     bool // no partition can be mirrored
+	hides      bool // no partition is named before its first look, and then all are
+	merges     bool // small source batches go as one
+	leaderless int  // one partition in so many has no leader when heads are fenced
+	depth      int
+	reported   int64 // duplicates that were announced, at most
+	choices    int
+	forgotten  bool // the ledger's broker has forgotten a producer
+	told       bool // the story is kept: only for a history that is known to go wrong
+	story      []string
+	failure    string
 }
 
 func newCrashWorld(choose func(int) int, pairs int) *crashWorld {
-	w := &crashWorld{choose: choose, now: 1_000_000, ledger: newCrashLog("ledger"), depth: 2}
+	w := &crashWorld{choose: choose, now: 1_000_000, ledger: newCrashLog("ledger"), depth: 2, leaderless: 40}
 	w.ledger.ledger, w.ledger.compacts = true, true
 	for n := range pairs {
 		name := string(rune('a' + n))
 		w.pairs = append(w.pairs, &crashPair{
-			n: int32(n), source: &crashSource{name: "source " + name}, target: newCrashLog("target " + name),
+			n: int32(n), source: &crashSource{name: "source " + name}, target: newCrashLog("target " + name), heads: map[Identity]bool{},
 		})
 	}
 	return w
@@ -214,12 +222,8 @@ func (w *crashWorld) chance(oneIn int) bool { return w.choose(oneIn) == oneIn-1 
 // land lets a request reach its partition.
 func (w *crashWorld) land(r *crashRequest) Result {
 	got := r.log.append(r.batch, w.now)
-	w.say("%s epoch %d sequence %d of %s lands: %s", r.log.name, r.batch.epoch, r.batch.seq, r.owner.name, crashAnswer(got))
+	w.say("%s epoch %d sequence %d of %s lands: %s", r.log.name, r.batch.epoch, r.batch.seq, r.owner.name, got)
 	return got
-}
-
-func crashAnswer(r Result) string {
-	return [...]string{"acked", "not saved", "in doubt", "sequence", "fenced", "refused"}[r.Answer] + fmt.Sprintf(" at %d %s", r.BaseOffset, r.Reason)
 }
 
 // deliver takes the oldest request from the wire: it lands and is answered, or one of what can go wrong happens.
@@ -284,10 +288,30 @@ func (w *crashWorld) forget() {
 			w.say("%s forgets %d producers", p.target.name, n)
 		}
 	}
-	w.ledger.forget(w.now)
+	w.forgotten = w.ledger.forget(w.now) > 0 || w.forgotten
 }
 
-// readLedger is Flow.readLedger.
+// headed checks MR1: before the first data of an identity leaves for a partition, a head in it is in the ledger.
+func (w *crashWorld) headed(p *crashPair, pid int64, epoch int16) {
+	id := Identity{pid, epoch}
+	if p.heads[id] {
+		return
+	}
+	key := ledger.Key{Kind: ledger.KindHead, Topic: p.key().Topic, Partition: p.n}
+	for _, b := range w.ledger.batches {
+		for _, r := range b.recs {
+			if string(r.name) != key.String() {
+				continue
+			}
+			if h, err := ledger.DecodeHead(key, r.val); err == nil && h.ProducerID == pid && h.Epoch == epoch {
+				p.heads[id] = true
+				return
+			}
+		}
+	}
+	w.fail("MR1: data of %d/%d leaves for %s, and no head of it is in the ledger", pid, epoch, p.target.name)
+}
+
 func (w *crashWorld) readLedger() *ledger.Contents {
 	c := ledger.NewContents()
 	for _, b := range w.ledger.batches {

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// The crash model: a cluster in plain Go for crash_owner_test.go and its neighbours, which do what internal/mirror does. This file is one
-// target partition's log with a broker's rules for idempotent producers; crash_cluster_test.go adds the source, the
-// coordinator and the wire.
+// The crash model: a cluster in plain Go in which the package's own Takeover, Partition, Probe, Journal and Release run a
+// lane. This file is one target partition's log with a broker's rules for idempotent producers; crash_cluster_test.go adds
+// the source, the coordinator and the wire, crash_owner_test.go and its neighbours the process that owns the lane.
 
 // crashRec is one record of a log. from is the source offset that it was copied from, -1 for foreign ones.
 type crashRec struct {
@@ -55,6 +55,7 @@ type crashLog struct {
 	end      int64
 	states   map[int64]*crashState
 	ever     []crashRec // every data record ever appended, removed ones too
+	copies   [][]int64  // by source offset: where its copies were appended
 	twice    int64      // records that were appended while a copy was there
 	anew     int64      // records that were appended after every copy had been removed
 }
@@ -79,7 +80,7 @@ func (l *crashLog) append(b crashBatch, now int64) Result {
 	b.recs = slices.Clone(b.recs)
 	for i := range b.recs {
 		b.recs[i].offset = b.base + int64(i)
-		l.count(b.recs[i].from)
+		l.count(b.recs[i])
 	}
 	l.end = b.end
 	l.batches = append(l.batches, b)
@@ -95,23 +96,38 @@ func (l *crashLog) append(b crashBatch, now int64) Result {
 			s.kept = s.kept[1:]
 		}
 	}
-	return Result{Answer: Acked, BaseOffset: b.base}
+	return Result{Answer: Acked, BaseOffset: b.base, LogStart: l.start}
 }
 
-func (l *crashLog) count(from int64) {
-	was := false
-	for _, r := range l.ever {
-		if from >= 0 && r.from == from {
-			was = true
-			if l.holds(r.offset) {
-				l.twice++
-				return
-			}
-		}
+// count notes a record that was appended, and whether a copy of it was there already.
+func (l *crashLog) count(r crashRec) {
+	if r.from < 0 {
+		return
 	}
-	if was {
+	for int64(len(l.copies)) <= r.from {
+		l.copies = append(l.copies, nil)
+	}
+	was := l.copies[r.from]
+	l.copies[r.from] = append(was, r.offset)
+	switch {
+	case slices.ContainsFunc(was, l.holds):
+		l.twice++
+	case len(was) > 0:
 		l.anew++
 	}
+}
+
+// copied says whether a source offset's record was appended at an offset; at any one if that is negative.
+func (l *crashLog) copied(from, at int64) bool {
+	if from >= int64(len(l.copies)) {
+		return false
+	}
+	return at < 0 && len(l.copies[from]) > 0 || slices.Contains(l.copies[from], at)
+}
+
+// landed is the batch as a look sees it, from one of its offsets on. pids are those that are ours.
+func (b *crashBatch) landed(from int64, pids ...int64) Landed {
+	return Landed{Base: from, Count: b.end - from, Ours: slices.Contains(pids, b.pid) && !b.marker, Marker: b.marker, Epoch: b.epoch, Sequence: b.seq}
 }
 
 func (l *crashLog) check(b crashBatch) (Result, bool) {
@@ -125,7 +141,7 @@ func (l *crashLog) check(b crashBatch) (Result, bool) {
 	if b.epoch == s.epoch {
 		for _, k := range s.kept {
 			if k.seq == b.seq && k.count == int32(len(b.recs)) {
-				return Result{Answer: Acked, BaseOffset: k.base}, true
+				return Result{Answer: Acked, BaseOffset: k.base, LogStart: l.start}, true
 			}
 		}
 	}

@@ -1,179 +1,157 @@
 package lane
 
-import "tidemark/internal/ledger"
+import (
+	"iter"
 
-// The life of a crashOwner behind its take-over: internal/mirror's lane.go, release.go, journal.go and the keepalive.
+	"tidemark/internal/ledger"
+)
 
-// loop is Lane.loop; what the driver pokes into the inbox stands for timers and fetch answers.
+// loop is the life of a crashOwner behind its take-over. What the driver pokes into the inbox stands for timers and for what
+// the flow and the source bring.
 func (o *crashOwner) loop() {
-	for {
-		for len(o.inbox) > 0 {
-			do := o.inbox[0]
-			o.inbox = o.inbox[1:]
-			do()
+	for !o.turn() {
+		switch {
+		case len(o.inbox) > 0:
+		case len(o.jobs) > 0:
+			job := o.jobs[0]
+			o.jobs, o.busy = o.jobs[1:], true
+			job()
+			o.busy = false
+		default:
+			o.waiting = true
+			o.pause("waits")
+			o.waiting = false
 		}
-		o.openAll()
-		o.ledger.kick()
-		if o.gone != "" {
-			o.w.say("%s is lost: %s", o.name, o.gone)
-			return
-		}
-		if o.draining && o.drained() {
-			o.w.say("%s ends, released %v", o.name, o.released)
-			return
-		}
-		if len(o.inbox) > 0 {
-			continue
-		}
-		o.waiting = true
-		o.pause("waits")
-		o.waiting = false
 	}
 }
 
-// tick is Lane.tick.
+// turn is what the lane's goroutine does when it wakes up; true: the lane has ended.
+func (o *crashOwner) turn() (ended bool) {
+	for len(o.inbox) > 0 {
+		do := o.inbox[0]
+		o.inbox = o.inbox[1:]
+		do()
+	}
+	o.kick()
+	switch {
+	case o.gone != "":
+		o.w.say("%s is lost: %s", o.name, o.gone)
+		return true
+	case o.draining && o.drained():
+		o.w.say("%s ends, released %v", o.name, o.released)
+		return true
+	}
+	return false
+}
+
+func (o *crashOwner) post(do func()) { o.inbox = append(o.inbox, do) }
+
 func (o *crashOwner) tick() {
 	for _, p := range o.parts {
-		switch {
-		case p.step == crashHalted && p.retryAt != 0 && o.w.now >= p.retryAt:
-			o.restart(p)
-		case p.step == crashLive:
-			if at := p.core.WakeAt(); at != 0 && o.w.now >= at {
-				o.advance(p)
-			}
-		}
+		o.step(p, Tick{})
 	}
-	o.ledger.tick()
 }
 
-// drain is Lane.drain.
 func (o *crashOwner) drain() {
 	o.draining = true
 	for _, p := range o.parts {
-		if p.core != nil {
-			for _, id := range p.core.Drain() {
-				delete(p.pieces, id)
-			}
-		}
+		o.step(p, Drain{})
 	}
 }
 
-// drained is Lane.drained.
-func (o *crashOwner) drained() bool {
+// drained does the next step of the release.
+func (o *crashOwner) drained() (ended bool) {
 	for _, p := range o.parts {
-		switch {
-		case p.core == nil:
-		case !p.core.Clean():
-			if p.step != crashHalted {
-				return false
+		o.act(p, p.core.Flush(o.w.now))
+	}
+	var cores iter.Seq[*Partition] = func(yield func(*Partition) bool) {
+		for _, p := range o.parts {
+			if !yield(p.core) {
+				return
 			}
-			o.unclean = true
-		case p.dirty && p.step == crashLive:
-			o.writeHead(p, nil)
 		}
 	}
-	o.ledger.kick()
-	switch {
-	case !o.ledger.idle():
-		return false
-	case !o.claimed || o.unclean || len(o.unfenced) > 0:
+	rest := Rest{LedgerIdle: o.ledger.Idle(), RowsIdle: true, Claimed: o.claimed, Unfenced: len(o.unfenced) > 0, Released: o.released}
+	switch o.release.Next(cores, rest) {
+	case ReleaseNothing, ReleaseDone, ReleaseUnclean:
 		return true
-	case !o.releasing:
-		o.releasing = true
+	case ReleaseClaim:
 		claim := ledger.Claim{ProducerID: o.coord.ProducerID, Epoch: o.coord.Epoch, Owner: o.name, Released: true}
-		o.ledger.add(ledger.Key{Kind: ledger.KindClaim}, claim.Encode(), func() { o.released = true })
-		o.ledger.kick()
-		return false
+		o.record(ledger.Key{Kind: ledger.KindClaim}, claim.Encode(), func() { o.released = true })
+	case ReleaseWaits:
 	}
-	return o.released
+	o.kick()
+	return false
 }
 
-// keepalive is Lane.keepalive and kept.
+// keepalive is the job that refreshes the identity: a fence of the ledger's partition alone.
 func (o *crashOwner) keepalive() {
-	if o.draining || o.ledger.flight != nil {
+	if o.draining || o.ledger.Held() {
 		return
 	}
-	o.ledger.held = true
-	id := o.coord
-	err := o.fence(id, o.w.ledger)
-	o.ledger.held = err != nil && id.Epoch != o.ledger.epoch
-	switch {
-	case err == nil && id.Epoch != o.ledger.epoch:
-		o.ledger.epoch, o.ledger.seq = id.Epoch, 0
-	case err != nil && o.gone == "":
-		o.gone = "keepalive: " + err.Error()
-	}
-}
-
-// crashJournal is journal of internal/mirror.
-type crashJournal struct {
-	o       *crashOwner
-	epoch   int16
-	seq     int32
-	pending []crashEntry
-	flight  []crashEntry
-	again   bool
-	held    bool
-}
-
-type crashEntry struct {
-	rec  crashRec
-	done func()
-}
-
-func (j *crashJournal) add(k ledger.Key, value []byte, done func()) {
-	j.pending = append(j.pending, crashEntry{crashRec{from: -1, name: []byte(k.String()), val: value}, done})
-}
-
-func (j *crashJournal) idle() bool { return len(j.flight) == 0 && len(j.pending) == 0 }
-
-func (j *crashJournal) kick() {
-	if len(j.flight) > 0 || len(j.pending) == 0 || j.held || !j.o.leased() {
+	if o.ledger.Hold(); o.ledger.Flying() {
+		o.ledger.Release(o.ledger.Epoch())
 		return
 	}
-	j.flight, j.pending = j.pending, nil
-	j.send()
-}
-
-func (j *crashJournal) tick() {
-	if j.again && j.o.leased() {
-		j.again = false
-		j.send()
-	}
-}
-
-func (j *crashJournal) send() {
-	fl := j.flight
-	b := crashBatch{pid: j.o.id.ProducerID, epoch: j.epoch, seq: j.seq}
-	for _, e := range fl {
-		b.recs = append(b.recs, e.rec)
-	}
-	j.o.send(j.o.w.ledger, b, func(r Result) {
-		if len(j.flight) == 0 || &j.flight[0] != &fl[0] {
-			return
-		}
-		switch r.Answer {
-		case Acked:
-			j.seq += int32(len(fl))
-			j.flight = nil
-			for _, e := range fl {
-				if e.done != nil {
-					e.done()
-				}
+	o.jobs = append(o.jobs, func() {
+		id := o.coord
+		err := o.fence(id, o.w.ledger)
+		o.post(func() {
+			if err == nil || id.Epoch == o.ledger.Epoch() {
+				o.ledger.Release(id.Epoch)
 			}
-		case NotSaved, InDoubt, Refused: // Refused is not made up for the ledger
-			j.again = true
-		default:
-			j.o.gone = "ledger: " + r.Reason
+			if err != nil {
+				o.lose("keepalive: " + err.Error())
+			}
+		})
+	})
+}
+
+// record queues a record of the ledger.
+func (o *crashOwner) record(k ledger.Key, value []byte, done func()) {
+	o.ledger.Add([]byte(k.String()), value, done, o.w.now)
+}
+
+// kick sends what the journal has to send.
+func (o *crashOwner) kick() {
+	if !o.leased() {
+		return
+	}
+	f := o.ledger.Next(o.w.now)
+	if f == nil {
+		return
+	}
+	b := crashBatch{pid: o.id.ProducerID, epoch: f.Epoch, seq: f.Sequence}
+	for _, r := range f.Records {
+		b.recs = append(b.recs, crashRec{from: -1, name: r.Key, val: r.Value})
+	}
+	o.send(o.w.ledger, b, func(r Result) {
+		was := o.ledger.Stalled()
+		if why := o.ledger.Answered(f, r, o.w.now); why != "" {
+			o.lose("ledger: " + why)
+		}
+		if o.ledger.Stalled() != was {
+			o.hold(!was)
 		}
 	})
+}
+
+// hold tells the partitions that the ledger takes nothing, or takes records again.
+func (o *crashOwner) hold(stalled bool) {
+	for _, p := range o.parts {
+		if p.held = stalled; stalled {
+			o.step(p, Hold{})
+		} else {
+			o.step(p, GoOn{})
+		}
+	}
 }
 
 // send puts a request on the wire. Without a lease nothing leaves.
 func (o *crashOwner) send(l *crashLog, b crashBatch, answer func(Result)) {
 	post := func(r Result) {
 		if !o.ended {
-			o.inbox = append(o.inbox, func() { answer(r) })
+			o.post(func() { answer(r) })
 		}
 	}
 	if !o.leased() {

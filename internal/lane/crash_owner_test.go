@@ -4,17 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 
 	"tidemark/internal/ledger"
-	"tidemark/offsetmap"
 )
 
-// crashOwner is one process that owns the lane. It does what internal/mirror does, in the same order; each function says
-// which one it follows. It is a coroutine that stops in front of every durable effect (pause), where the driver lets it
-// go on, lets something else happen first, or ends it for good: so every crash point and every interleaving of two owners
-// can be had without a goroutine of its own.
+// crashOwner is one process that owns the lane. What it decides is the package's own: Takeover, Partition, Probe, Journal,
+// Release. What it does itself is the world's side, as internal/mirror has it: the coordinator, the wire, reading logs. It is
+// a coroutine that stops in front of every durable effect (pause), where the driver lets it go on, lets something else
+// happen first, or ends it for good: so every crash point and every interleaving of two owners can be had without a
+// goroutine of its own. A job, such as a look, stops too; the lane's goroutine goes on beside it.
 type crashOwner struct {
 	w       *crashWorld
 	name    string
@@ -26,47 +28,22 @@ type crashOwner struct {
 	waiting bool  // at the bottom of its loop
 	until   int64 // its lease ends, ms
 
+	busy bool // a job is under way
+
 	lim      Limits
 	id       Identity // data and ledger are stamped with it
 	coord    Identity // as the coordinator has it: own fences raise it
-	ledger   *crashJournal
+	ledger   *Journal
+	release  Release
 	parts    []*crashPart
 	contents *ledger.Contents
 	unfenced map[*crashPair]bool
 	inbox    []func()
+	jobs     []func()
 	ids      uint64
 	gone     string
 
-	claimed, draining, releasing, released, unclean bool
-}
-
-type crashStep uint8
-
-const ( // part.go's steps
-	crashUnopened crashStep = iota
-	crashHeading
-	crashLive
-	crashHalted
-)
-
-// crashPart is part of internal/mirror.
-type crashPart struct {
-	*crashPair
-	step        crashStep
-	reason      string
-	retryAt     int64
-	core        *Part
-	loaded      *offsetmap.Map
-	head        *ledger.Head
-	reopen      bool
-	dirty       bool
-	headFlight  int
-	uncertain   int64
-	targetStart int64
-	trimmedTo   int64
-	pieces      map[uint64][]crashRec
-	outs        map[uint64]*crashBatch
-	stamped     map[uint64]bool
+	claimed, draining, released bool
 }
 
 type crashKilled struct{}
@@ -88,8 +65,13 @@ func (w *crashWorld) start(name string, static bool) *crashOwner {
 	o.resume, o.kill = iter.Pull(iter.Seq[string](func(yield func(string) bool) {
 		defer func() {
 			o.ended = true
-			if r := recover(); r != nil && r != (crashKilled{}) {
-				panic(r)
+			w.orphan(o)
+			switch r := recover().(type) {
+			case nil, crashKilled:
+			case runtime.Error:
+				w.fail("%s: %v\n%s", name, r, debug.Stack())
+			default:
+				panic(r) // of rapid
 			}
 		}()
 		o.yield = yield
@@ -106,6 +88,9 @@ func (o *crashOwner) pause(format string, args ...any) {
 	if !o.yield(o.at) {
 		panic(crashKilled{})
 	}
+	if o.busy && o.turn() {
+		panic(crashKilled{}) // its jobs end with it
+	}
 	if !o.waiting {
 		o.w.say("%s %s", o.name, o.at)
 	}
@@ -117,6 +102,17 @@ func (o *crashOwner) die() {
 	o.kill()
 	o.ended, o.until = true, 0
 	o.w.orphan(o)
+}
+
+// lose ends the lane: it is another owner's. The coordinator must say so too, unless the ledger's broker had forgotten us:
+// the model lets more time pass between two keepalives than a lane does.
+func (o *crashOwner) lose(why string) {
+	if o.gone == "" {
+		o.gone = why
+	}
+	if c := o.w.coord; c.known && c.id == o.coord && !o.w.forgotten {
+		o.w.fail("%s gives the lane up although nobody else has it: %s", o.name, why)
+	}
 }
 
 // orphan turns the requests of an ended owner into held-up ones.
@@ -131,7 +127,7 @@ func (w *crashWorld) orphan(o *crashOwner) {
 
 func (o *crashOwner) leased() bool { return o.w.now < o.until }
 
-// run is RunLane.
+// run is the life of the process.
 func (o *crashOwner) run(static bool) {
 	how, err := o.takeOver()
 	if err != nil {
@@ -143,10 +139,9 @@ func (o *crashOwner) run(static bool) {
 	}
 	o.adopt()
 	o.loop()
-	o.w.orphan(o)
 }
 
-// takeOver is Lane.takeOver. Left out are the verdicts partitions, which are fenced together with the ledger, a damaged
+// takeOver does what Takeover says. Left out are the verdicts partitions, which are fenced together with the ledger, a damaged
 // claim, and the next identity that a lane takes when its own hangs.
 func (o *crashOwner) takeOver() (Handover, error) {
 	var t Takeover
@@ -190,7 +185,7 @@ func (o *crashOwner) takeOver() (Handover, error) {
 	}
 }
 
-// claimedBy is Lane.claimedBy.
+// claimedBy is what the ledger says about who has the lane.
 func (o *crashOwner) claimedBy() Claimed {
 	got := Claimed{Lost: o.contents.ClaimLost()}
 	if c := o.contents.Claim; c != nil {
@@ -199,7 +194,7 @@ func (o *crashOwner) claimedBy() Claimed {
 	return got
 }
 
-// initProducer is Client.InitProducer and BumpProducer: it waits for what the coordinator has not finished.
+// initProducer takes the identity, or raises the epoch of cur; it waits for what the coordinator has not finished.
 func (o *crashOwner) initProducer(cur *Identity) (Identity, error) {
 	o.pause("asks for its epoch")
 	for c := &o.w.coord; len(c.open) > 0 || len(c.owed) > 0; {
@@ -218,7 +213,7 @@ func (o *crashOwner) initProducer(cur *Identity) (Identity, error) {
 	return o.w.coord.init(cur)
 }
 
-// fence is Client.Fence: add, abort, wait until every marker is written.
+// fence is an empty aborted transaction: add, abort, wait until every marker is written.
 func (o *crashOwner) fence(id Identity, logs ...*crashLog) error {
 	c := &o.w.coord
 	o.pause("adds %d partitions to a transaction", len(logs))
@@ -241,7 +236,7 @@ func (o *crashOwner) fence(id Identity, logs ...*crashLog) error {
 	return nil
 }
 
-// fenceHeads is Lane.fenceHeads.
+// fenceHeads fences every partition that has a head; one without a leader is left for later.
 func (o *crashOwner) fenceHeads() error {
 	var logs []*crashLog
 	for _, p := range o.w.pairs {
@@ -249,7 +244,7 @@ func (o *crashOwner) fenceHeads() error {
 		if !ok || !h.Mirrored() {
 			continue
 		}
-		if o.w.chance(40) {
+		if o.w.chance(o.w.leaderless) {
 			o.w.say("%s has no leader: not fenced", p.target.name)
 			o.unfenced[p] = true
 			continue
@@ -262,7 +257,7 @@ func (o *crashOwner) fenceHeads() error {
 	return o.fence(o.coord, logs...)
 }
 
-// fenceOne is Lane.fenceOne.
+// fenceOne fences a partition alone, in a raised epoch.
 func (o *crashOwner) fenceOne(p *crashPart) (int16, error) {
 	if o.w.chance(40) {
 		return 0, errors.New("no leader")
@@ -282,26 +277,41 @@ func (p *crashPair) key() ledger.Partition {
 	return ledger.Partition{Topic: "t" + strconv.Itoa(int(p.n)), Partition: p.n}
 }
 
-// adopt is Lane.adopt, and fromLedger for each partition.
+// adopt writes the claim and begins every partition's life.
 func (o *crashOwner) adopt() {
-	o.ledger = &crashJournal{o: o, epoch: o.id.Epoch}
+	o.ledger = NewJournal(o.id.Epoch)
 	claim := ledger.Claim{ProducerID: o.id.ProducerID, Epoch: o.id.Epoch, Owner: o.name}
-	o.ledger.add(ledger.Key{Kind: ledger.KindClaim}, claim.Encode(), func() { o.claimed = true })
+	o.record(ledger.Key{Kind: ledger.KindClaim}, claim.Encode(), func() { o.claimed = true })
 	if o.contents.Meta == nil {
-		o.ledger.add(ledger.Key{Kind: ledger.KindMeta}, ledger.Meta{Lanes: 1, Hash: ledger.HashName}.Encode(), nil)
+		o.record(ledger.Key{Kind: ledger.KindMeta}, ledger.Meta{Lanes: 1, Hash: ledger.HashName}.Encode(), nil)
 	}
 	for _, pair := range o.w.pairs {
 		p := &crashPart{crashPair: pair, pieces: map[uint64][]crashRec{}, outs: map[uint64]*crashBatch{}, stamped: map[uint64]bool{}}
 		o.parts = append(o.parts, p)
-		h, ok := o.contents.Heads[p.key()]
-		if !ok || !h.Mirrored() {
-			continue
+		past := Past{SourceEnd: -1}
+		if h, ok := o.contents.Heads[p.key()]; ok {
+			p.head, past.Stopped, past.SourceEnd = &h, h.Reason, h.SourceEnd
+			if h.Mirrored() {
+				m, err := o.contents.Map(p.key())
+				if err != nil || len(m.Missing()) > 0 {
+					o.w.fail("map in the ledger: %v, missing %v", err, m.Missing())
+					continue
+				}
+				past.Map = m
+			}
 		}
-		m, err := o.contents.Map(p.key())
-		if err != nil || len(m.Missing()) > 0 {
-			o.w.fail("map in the ledger: %v, missing %v", err, m.Missing())
-			continue
+		p.core = NewPartition(o.lim, past)
+		if o.w.chance(12) || o.w.hides || o.w.notYet {
+			p.facts.NotYet = crashNotYet
 		}
-		p.head, p.loaded = &h, m
+		o.step(p, Named{p.facts})
+		if o.w.hides {
+			o.step(p, Absent{})
+			p.facts.NotYet = ""
+			o.step(p, Named{p.facts})
+		}
 	}
 }
+
+// crashNotYet is why the flow cannot mirror a partition now.
+const crashNotYet = "the remote topic cannot be created"

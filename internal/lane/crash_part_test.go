@@ -3,176 +3,180 @@ package lane
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"tidemark/internal/batch"
 	"tidemark/internal/ledger"
-	"tidemark/offsetmap"
 )
 
-// One partition of a crashOwner: internal/mirror's open.go, act.go, intake.go, answers.go, fence.go and heads.go.
+// crashPart is one partition of a crashOwner: the world's side of a Partition, as internal/mirror has it.
+type crashPart struct {
+	*crashPair
+	core    *Partition
+	head    *ledger.Head // as it was in the ledger; nil if there was none
+	facts   Facts
+	pieces  map[uint64][]crashRec
+	outs    map[uint64]*crashBatch
+	stamped map[uint64]bool
+	reading bool
+	held    bool  // the ledger takes nothing, as it was told
+	asked   int64 // the offset to be fetched from next
+	round   int   // of own fences and looks: only the last one's answer counts
 
-// openAll is Lane.openAll.
-func (o *crashOwner) openAll() {
-	if o.draining {
-		return
-	}
-	for _, p := range o.parts {
-		if p.step == crashUnopened || p.step == crashLive && p.reopen && !p.settling() {
-			o.open(p)
-		}
-	}
+	uncertain int64 // as it was said
 }
 
-// settling is part.settling.
-func (p *crashPart) settling() bool {
-	_, stopped := p.core.Stopped()
-	return p.core.Busy() && !stopped
+// step gives an event to the partition and does what it says.
+func (o *crashOwner) step(p *crashPart, e Event) {
+	looks, before := p.core.Is(Opening), p.mapSize()
+	acts := p.core.Step(e, o.w.now)
+	if _, tick := e.(Tick); o.w.told && (!tick || len(acts) > 0) {
+		o.w.say("%s: %s: %s, then %s", o.name, p.target.name, e, p.core.state)
+	}
+	if looks && p.core.Is(Opening) && before != p.mapSize() {
+		o.w.fail("%s: %s changes the map that a look has", p.target.name, e)
+	}
+	if c := p.core; c.Is(Stopped) && c.final == (c.retryAt != 0) {
+		o.w.fail("%s: %s: final %t, tried again at %d", p.target.name, e, c.final, c.retryAt)
+	}
+	o.act(p, acts)
 }
 
-// open is openOne and what Lane.opened makes of its answer.
-func (o *crashOwner) open(p *crashPart) {
-	m := p.loaded
-	if p.core != nil {
-		m = p.core.Map()
+// mapSize is what changes with every write to a partition's map.
+func (p *crashPart) mapSize() (size [3]int64) {
+	if m := p.core.Map(); m != nil {
+		size = [3]int64{int64(m.Through()), int64(m.TargetEnd()), int64(m.OpenSize())}
 	}
-	epoch := o.id.Epoch
-	if o.unfenced[p.crashPair] {
-		e, err := o.fenceOne(p)
-		if err != nil {
-			if errors.Is(err, errCrashFenced) {
-				o.gone = err.Error()
+	return size
+}
+
+// act executes actions.
+func (o *crashOwner) act(p *crashPart, acts []Action) {
+	for i, a := range acts {
+		switch a := a.(type) {
+		case Prepare:
+			if i != len(acts)-1 || p.held || o.draining {
+				o.w.fail("%s: Prepare, action %d of %d, held %t, draining %t", p.target.name, i+1, len(acts), p.held, o.draining)
 			}
-			o.halt(p, err.Error())
-			return
+			o.prepare(p, a)
+		case Send:
+			o.sendUnit(p, a)
+		case Settled:
+			delete(p.outs, a.Unit.ID)
+		case Dropped:
+			delete(p.pieces, a.ID)
+		case Read:
+			p.reading, p.asked = true, a.Offset
+		case StopReading:
+			p.reading = false
+		case LookAtEnds:
+			o.jobs = append(o.jobs, o.lookAtEnds(p, a.Again))
+		case FencePart:
+			o.jobs = append(o.jobs, o.fencePart(p))
+		case Look:
+			o.jobs = append(o.jobs, o.look(p, a.From))
+		case WriteHead:
+			o.writeHead(p, a)
+		case WriteBlock:
+			o.record(p.blockKey(a.Number), ledger.EncodeBlock(a.Data), nil)
+		case DropBlocks:
+			for _, n := range a.Numbers {
+				o.record(p.blockKey(n), nil, nil)
+			}
+		case Mirrored:
+			p.mirrored(o.w, a)
+		case Said:
+			o.heard(p, a.News)
+		case GiveUp:
+			o.lose(a.Reason)
+		case Rejudge:
 		}
-		epoch = e
 	}
-	out := o.settle(p, m)
-	if out.reason != "" {
-		if p.core == nil {
-			p.step = crashUnopened
-		}
-		o.halt(p, out.reason)
-		return
+	if m := p.core.Map(); p.core.Opened() && !p.core.Is(Opening) {
+		o.w.passed(p.crashPair, m)
 	}
-	p.targetStart = out.targetStart
-	if out.inexact > 0 {
+}
+
+// heard counts what was announced.
+func (o *crashOwner) heard(p *crashPart, n News) {
+	o.w.say("%s: %s: %s", o.name, p.target.name, n)
+	switch n.What {
+	case NewsTwice:
+		o.w.reported += n.N
 		o.w.choices++
-		o.w.reported += out.inexact
-		o.w.say("%s: %s is not exact, at most %d twice", o.name, p.target.name, out.inexact)
+	case NewsUncertain:
+		o.w.reported += n.N - p.uncertain
+		o.w.choices++
+		p.uncertain = n.N
+	case NewsReadAgain:
+		o.w.fail("%s: %s", p.target.name, n)
+	case NewsStopped, NewsGoesOn, NewsLost, NewsOthers, NewsFenced, NewsLasts:
 	}
-	delete(o.unfenced, p.crashPair)
-	if p.core == nil {
-		p.core = NewPart(o.lim, out.m, epoch)
-		p.loaded, p.reopen = nil, false
-		o.w.passed(p.crashPair, p.core.Map())
-	}
-	if p.reopen {
-		p.reopen, p.step = false, crashLive
-		o.act(p, p.core.Restart())
-		if p.core.Busy() {
-			return
-		}
-	}
-	o.goLive(p)
 }
 
-// goLive is Lane.goLive.
-func (o *crashOwner) goLive(p *crashPart) {
-	p.step, p.reason, p.retryAt = crashHeading, "", 0
-	o.writeHead(p, func() {
-		if p.step == crashHeading {
-			p.step, p.dirty = crashLive, true
-			o.advance(p)
+// mirrored checks what is said of a unit's place.
+func (p *crashPart) mirrored(w *crashWorld, a Mirrored) {
+	at := a.Base
+	for _, s := range a.Unit.Spans {
+		for i := range int64(s.Count) {
+			if a.Base >= 0 && !p.target.copied(s.Offset+i, at) {
+				w.fail("record %d of %s is said to be at %d of %s", s.Offset+i, p.source.name, at, p.target.name)
+			}
+			at++
 		}
-	})
+	}
 }
 
-// fetch is one answer of the fetcher, Lane.intake and admit. It holds n batches.
+// fetch is one answer of the source: n batches, or what stands in front of a damaged one.
 func (o *crashOwner) fetch(p *crashPart, n int) {
-	if p.step != crashLive || o.draining || p.core.Busy() {
+	if !p.reading {
 		return
 	}
-	if p.source.start > p.core.Next() {
-		p.reopen = true // fetchFailed and outOfRange
-		o.halt(p, fmt.Sprintf("source offset %d is out of range", p.core.Next()))
-		p.retryAt = o.w.now
+	if p.source.start > p.asked {
+		o.step(p, ReadFailed{Reason: fmt.Sprintf("source offset %d is out of range", p.asked), Front: true, Now: true})
 		return
 	}
+	got := Fetched{Offset: p.asked, Source: Seen{p.source.start, p.source.end, p.source.end, -1}}
 	for _, b := range p.source.batches {
-		if b.removed || b.next <= p.core.Next() || n == 0 {
+		if b.removed || b.next <= p.asked || n == 0 {
 			continue
 		}
 		n--
-		pc := Piece{First: p.core.Next(), Next: b.next, Size: 100, MaxTimestamp: b.ts, Alone: !o.w.merges}
+		if b.damaged {
+			got.Bad = fmt.Sprintf("damaged batch at offset %d", b.base)
+			break
+		}
 		o.ids++
-		pc.ID = o.ids
+		pc := Piece{ID: o.ids, First: p.asked, Next: b.next, Base: b.base, Size: 100, MaxTimestamp: b.ts, Alone: !o.w.merges}
+		p.asked = b.next
 		var recs []crashRec
 		for i, r := range b.recs {
 			if !b.blank && !b.gone[i] && r.offset >= pc.First {
 				recs = append(recs, r)
 			}
 		}
-		pc.Count = int32(len(recs))
-		pc.Skip = len(recs) == 0
-		if p.core.Accept(pc) && !pc.Skip {
+		pc.Count, pc.Skip = int32(len(recs)), len(recs) == 0
+		if !pc.Skip {
 			p.pieces[pc.ID] = recs
 		}
+		got.Pieces = append(got.Pieces, pc)
 	}
-	o.advance(p)
+	o.step(p, got)
 }
 
-// advance is Lane.advance.
-func (o *crashOwner) advance(p *crashPart) {
-	for p.step == crashLive {
-		acts := p.core.Advance(o.w.now)
-		if len(acts) == 0 {
-			break
-		}
-		o.act(p, acts)
-	}
-	if p.core != nil {
-		o.w.passed(p.crashPair, p.core.Map())
-	}
-}
-
-// act is Lane.act.
-func (o *crashOwner) act(p *crashPart, acts []Action) {
-	for _, a := range acts {
-		switch a := a.(type) {
-		case Prepare:
-			o.prepare(p, a.Pieces)
-		case Send:
-			o.sendUnit(p, a)
-		case Settled:
-			delete(p.outs, a.Unit.ID)
-		case Skipped:
-			delete(p.pieces, a.ID)
-			p.dirty = true
-		case FencePart:
-			o.fencePart(p)
-		case Look:
-			o.look(p, a.From)
-		case Halt:
-			o.stopped(p, a.Reason, a.RetryAt)
-		case GiveUp:
-			if o.gone == "" {
-				o.gone = a.Reason
-			}
-		}
-	}
-}
-
-// prepare is Lane.prepare: the pieces as one output, or as two where the target takes only small batches.
-func (o *crashOwner) prepare(p *crashPart, ids []uint64) {
+// prepare makes one output of the pieces, or two where the target takes only small batches.
+func (o *crashOwner) prepare(p *crashPart, a Prepare) {
 	var recs []crashRec
 	ts := int64(-1)
-	for _, id := range ids {
-		recs = append(recs, p.pieces[id]...)
+	for _, id := range a.Pieces {
+		got := p.pieces[id]
+		if len(got) == 0 {
+			o.w.fail("%s prepares a piece whose bytes are gone", o.name)
+			return
+		}
+		recs = append(recs, got...)
 		for _, b := range p.source.batches {
-			if got := p.pieces[id]; len(got) > 0 && b.base <= got[0].offset && got[0].offset < b.next {
+			if b.base <= got[0].offset && got[0].offset < b.next {
 				ts = max(ts, b.ts)
 			}
 		}
@@ -196,13 +200,13 @@ func (o *crashOwner) prepare(p *crashPart, ids []uint64) {
 		p.outs[out.ID] = &crashBatch{ts: ts, recs: recs}
 		outs = append(outs, out)
 	}
-	outs[len(outs)-1].Next = p.core.QueuedNext(len(ids))
-	o.act(p, p.core.Prepared(len(ids), outs, o.w.now))
+	outs[len(outs)-1].Next = p.core.QueuedNext(a.N)
+	o.step(p, Prepared{N: a.N, Outs: outs})
 }
 
-// sendUnit is Lane.send, and Lane.answer for what comes back.
+// sendUnit stamps a unit and puts it on the wire.
 func (o *crashOwner) sendUnit(p *crashPart, s Send) {
-	core, u := p.core, s.Unit
+	u := s.Unit
 	b := p.outs[u.ID]
 	if b == nil {
 		o.w.fail("%s sends a unit whose bytes are gone", o.name)
@@ -214,153 +218,89 @@ func (o *crashOwner) sendUnit(p *crashPart, s Send) {
 	if o.leased() {
 		p.stamped[u.ID] = true
 		b.pid, b.epoch, b.seq = o.id.ProducerID, u.Epoch, u.Sequence
+		o.w.headed(p.crashPair, o.id.ProducerID, u.Epoch)
 	}
-	o.send(p.target, *b, func(r Result) {
-		if p.core == core {
-			o.act(p, core.Answered(u, r, o.w.now))
-			p.dirty = true
-			o.advance(p)
+	o.send(p.target, *b, func(r Result) { o.step(p, Answered{u, r}) })
+}
+
+// fencePart is the job of a partition's own fence.
+func (o *crashOwner) fencePart(p *crashPart) func() {
+	p.round++
+	round := p.round
+	return func() {
+		epoch, err := o.fenceOne(p)
+		o.post(func() {
+			if errors.Is(err, errCrashFenced) {
+				o.lose(err.Error())
+			}
+			switch {
+			case round != p.round:
+			case err != nil:
+				o.step(p, FenceFailed{err.Error()})
+			default:
+				o.step(p, FenceDone{epoch})
+			}
+		})
+	}
+}
+
+// look is the job of the look behind it.
+func (o *crashOwner) look(p *crashPart, from int64) func() {
+	p.round++
+	round := p.round
+	return func() {
+		o.pause("looks at %s from %d", p.target.name, from)
+		var answer Event
+		if o.w.chance(40) {
+			answer = FenceFailed{"look at the target: time-out"}
+		} else {
+			l := Looked{End: p.target.end}
+			for _, b := range p.target.scan(max(from, p.target.start)) {
+				l.Landed = append(l.Landed, b.landed(max(b.base, from), o.id.ProducerID))
+			}
+			answer = l
 		}
-	})
-}
-
-// fencePart is Lane.fencePart and partFenced.
-func (o *crashOwner) fencePart(p *crashPart) {
-	epoch, err := o.fenceOne(p)
-	if err != nil {
-		if errors.Is(err, errCrashFenced) && o.gone == "" {
-			o.gone = err.Error()
-		}
-		o.act(p, p.core.FenceFailed(err.Error(), o.w.now))
-		return
-	}
-	o.act(p, p.core.Fenced(epoch))
-}
-
-// look is Flow.look and Lane.partLooked.
-func (o *crashOwner) look(p *crashPart, from int64) {
-	o.pause("looks at %s from %d", p.target.name, from)
-	if o.w.chance(40) {
-		o.act(p, p.core.FenceFailed("look at the target: time-out", o.w.now))
-		return
-	}
-	var landed []Landed
-	for _, b := range p.target.scan(max(from, p.target.start)) {
-		base := max(b.base, from)
-		landed = append(landed, Landed{Base: base, Count: b.end - base, Ours: b.pid == o.id.ProducerID && !b.marker, Marker: b.marker, Epoch: b.epoch, Sequence: b.seq})
-	}
-	if p.step != crashLive {
-		return
-	}
-	o.act(p, p.core.Looked(landed, p.target.end, o.w.now))
-	if n := p.core.Uncertain(); n > p.uncertain {
-		o.w.reported += n - p.uncertain
-		o.w.choices++
-		p.uncertain = n
-		o.w.say("%s: %s was gone before the look, at most %d twice", o.name, p.target.name, n)
-	}
-	o.w.passed(p.crashPair, p.core.Map())
-	if _, stopped := p.core.Stopped(); !stopped && !p.reopen {
-		o.goLive(p)
+		o.post(func() {
+			if round == p.round {
+				o.step(p, answer)
+			}
+		})
 	}
 }
 
-// stopped is Lane.stopped.
-func (o *crashOwner) stopped(p *crashPart, reason string, retryAt int64) {
-	o.w.say("%s stops %s: %s", o.name, p.target.name, reason)
-	p.step, p.reason, p.retryAt = crashHalted, reason, retryAt
-	clear(p.pieces)
-	clear(p.outs)
-	o.writeHead(p, nil)
-}
-
-// halt is Lane.halt with retry.
-func (o *crashOwner) halt(p *crashPart, reason string) {
-	if p.step == crashHalted && p.reason == reason {
-		return
-	}
-	at := o.w.now + o.lim.StopRetry
-	if p.core != nil {
-		if _, already := p.core.Stopped(); !already {
-			o.act(p, p.core.Stop(reason, o.w.now))
-			p.retryAt = at
-			return
-		}
-		p.core.Stop(reason, o.w.now)
-	}
-	o.stopped(p, reason, at)
-}
-
-// restart is Lane.restart.
-func (o *crashOwner) restart(p *crashPart) {
-	p.retryAt = 0
-	if p.core == nil {
-		p.step, p.reason = crashUnopened, ""
-		return
-	}
-	p.step, p.reason = crashLive, ""
-	if p.reopen && !p.core.Dirty() {
-		return
-	}
-	o.act(p, p.core.Restart())
-	if !p.core.Busy() {
-		o.goLive(p)
-	}
-}
-
-// writeHead is Lane.writeHead and writeStop.
-func (o *crashOwner) writeHead(p *crashPart, acked func()) {
-	h := ledger.Head{Topic: p.key().Topic, Partition: p.n, RemoteTopic: "r", ProducerID: -1, Epoch: -1, SourceEnd: -1, At: time.UnixMilli(o.w.now)}
+// writeHead queues the head. Of a partition that was not opened everything but the reason is the former owner's.
+func (o *crashOwner) writeHead(p *crashPart, a WriteHead) {
+	h := ledger.Head{Topic: p.key().Topic, Partition: p.n, RemoteTopic: "r", ProducerID: -1, Epoch: -1, SourceEnd: -1}
 	switch {
-	case p.core != nil:
-		h.ProducerID, h.Map = o.id.ProducerID, p.core.Map().AppendTail(nil)
-		h.Epoch, h.Sequence = p.core.Anchor()
+	case a.Opened:
+		h.ProducerID, h.Epoch, h.Sequence = o.id.ProducerID, a.Epoch, a.Seq
+		h.Map, h.SourceEnd = p.core.Map().AppendTail(nil), p.core.Seen().SourceEnd
 	case p.head != nil:
 		h = *p.head
 	}
-	if p.step == crashHalted {
-		h.State, h.Reason = ledger.Stopped, p.reason
+	h.State, h.Reason, h.At = ledger.Running, "", time.UnixMilli(o.w.now)
+	switch {
+	case a.Looking:
+		h.State, h.Reason = ledger.Stopped, ledger.Waits(a.Reason)
+	case a.Reason != "":
+		h.State, h.Reason = ledger.Stopped, a.Reason
 	}
-	p.dirty = false
-	p.headFlight++
-	o.ledger.add(ledger.Key{Kind: ledger.KindHead, Topic: h.Topic, Partition: h.Partition}, h.Encode(), func() {
-		p.headFlight--
-		if acked != nil {
-			acked()
-		}
-	})
+	o.record(ledger.Key{Kind: ledger.KindHead, Topic: h.Topic, Partition: h.Partition}, h.Encode(), func() { o.step(p, HeadAcked{a.N}) })
 }
 
-// flush is Lane.flushIfDue for a head that is due. With seal the open runs become a block first, as Lane.seal does it.
+// flush writes a head at an odd moment. With seal the open runs become a block first, though they are few.
 func (o *crashOwner) flush(p *crashPart, seal bool) {
-	if p.step != crashLive || !p.dirty || p.headFlight > 0 {
+	if !p.core.Is(Live) || !p.core.head.dirty {
 		return
 	}
-	m := p.core.Map()
 	if seal {
-		if b, ok := m.Seal(); ok {
-			o.ledger.add(p.blockKey(b.Number), ledger.EncodeBlock(b.Data), nil)
+		if b, ok := p.core.Map().Seal(); ok {
+			o.record(p.blockKey(b.Number), ledger.EncodeBlock(b.Data), nil)
 		}
 	}
-	o.writeHead(p, nil)
+	o.act(p, p.core.Flush(o.w.now))
 }
 
 func (p *crashPart) blockKey(n uint32) ledger.Key {
 	return ledger.Key{Kind: ledger.KindBlock, Topic: p.key().Topic, Partition: p.n, Incarnation: p.core.Map().Origin().Incarnation, Block: n}
-}
-
-// trim is Lane.trim.
-func (o *crashOwner) trim(p *crashPart) {
-	if p.core == nil || p.step != crashLive || p.target.start <= p.trimmedTo {
-		return
-	}
-	p.trimmedTo = p.target.start
-	dropped := p.core.Map().TrimTarget(offsetmap.TargetOffset(p.trimmedTo))
-	if len(dropped) > 0 {
-		o.writeHead(p, func() {
-			for _, n := range slices.Clone(dropped) {
-				o.ledger.add(p.blockKey(n), nil, nil)
-			}
-		})
-	}
 }

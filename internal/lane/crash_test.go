@@ -80,6 +80,7 @@ func crashShapes() []crashShape {
 			}
 			w.forget()
 		}},
+		{name: "gone and back before the first look", fill: plain, setup: func(w *crashWorld) { w.hides = true }},
 		{name: "source trims", fill: plain, between: each(func(p *crashPair) { p.source.start = min(p.source.start+1, p.source.end-1) })},
 	}
 }
@@ -127,25 +128,25 @@ func (r *crashRun) poke(o *crashOwner, n int) {
 	for _, p := range o.parts {
 		switch {
 		case o.draining:
-		case p.step != crashLive:
+		case !p.core.Is(Live):
 			r.w.now += 20
-		case n%5 == 0 && p.dirty && p.headFlight == 0:
-			o.inbox = append(o.inbox, func() { o.flush(p, n%2 == 0) })
+		case n%5 == 0 && p.core.head.dirty && p.core.head.queued == p.core.head.acked:
+			o.post(func() { o.flush(p, n%2 == 0) })
 			return
 		case p.core.Next() < p.source.end && p.core.Idle():
-			o.inbox = append(o.inbox, func() { o.fetch(p, 2) })
+			o.post(func() { o.fetch(p, 2) })
 			return
 		}
 	}
-	o.inbox = append(o.inbox, o.tick)
+	o.post(o.tick)
 	if r.caughtUp(o) && !o.draining {
-		o.inbox = append(o.inbox, o.drain)
+		o.post(o.drain)
 	}
 }
 
 func (r *crashRun) caughtUp(o *crashOwner) bool {
 	for i, p := range r.w.pairs {
-		if len(o.parts) == 0 || o.parts[i].core == nil || o.parts[i].step != crashLive || int64(o.parts[i].core.Map().Through()) < p.source.end {
+		if len(o.parts) == 0 || !o.parts[i].core.Is(Live) || int64(o.parts[i].core.Map().Through()) < p.source.end {
 			return false
 		}
 	}
@@ -225,6 +226,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 	}
 	for _, shape := range crashShapes() {
 		t.Run(shape.name, func(t *testing.T) {
+			t.Parallel()
 			runs := 0
 			for fate := range 3 {
 				for k := range crashForever {

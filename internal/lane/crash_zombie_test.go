@@ -26,6 +26,7 @@ func TestCrashBesideAZombie(t *testing.T) {
 	}
 	for _, shape := range crashShapes() {
 		t.Run(shape.name, func(t *testing.T) {
+			t.Parallel()
 			runs := 0
 			for past := range crashForgotten + 1 {
 				for k, more := 0, true; more; k++ {
@@ -124,7 +125,7 @@ func TestAlignEqualContents(t *testing.T) {
 				twice := int64(0)
 				at := h.copied()
 				for s, e := range h.source {
-					if _, was := at[s]; was && !e.gone && int64(s) >= out.Place {
+					if at[s] >= 0 && !e.gone && int64(s) >= out.Place {
 						twice++
 					}
 				}

@@ -95,7 +95,7 @@ func (b *simBroker) fence(epoch int16, now int64) {
 type sim struct {
 	t      *testing.T
 	r      *rand.Rand
-	p      *Part
+	p      *Partition
 	b      simBroker
 	now    int64
 	source []Piece
@@ -108,8 +108,9 @@ type sim struct {
 	look   bool
 	epoch  int16
 	steps  int
-	halted bool
-	calm   bool // no more faults: the end
+	read   bool
+	heads  []int // written and not acknowledged
+	calm   bool  // no more faults: the end
 	byID   map[uint64]Piece
 }
 
@@ -134,15 +135,20 @@ func newSim(t *testing.T, seed uint64) *sim {
 		s.source = append(s.source, pc)
 		s.byID[pc.ID] = pc
 	}
-	s.p = NewPart(lim, offsetmap.New(offsetmap.Origin{}), s.epoch)
+	s.p = NewPartition(lim, Past{Map: offsetmap.New(offsetmap.Origin{}), SourceEnd: -1})
+	s.event(Named{})
+	s.event(LookEnded{Map: s.p.Map(), Epoch: s.epoch})
+	s.ledger()
 	return s
 }
+
+func (s *sim) event(e Event) { s.act(s.p.Step(e, s.now)) }
 
 func (s *sim) act(acts []Action) {
 	for _, a := range acts {
 		switch a := a.(type) {
 		case Prepare:
-			s.prepare(a.Pieces)
+			s.prepare(a)
 		case Send:
 			s.send(a)
 		case FencePart:
@@ -150,28 +156,40 @@ func (s *sim) act(acts []Action) {
 			s.fence = s.epoch
 		case Look:
 			s.look = true
-		case Halt:
-			s.halted = true
+		case Read:
+			s.read, s.at = true, 0
+			for s.at < len(s.source) && s.source[s.at].Next <= a.Offset {
+				s.at++
+			}
+		case StopReading:
+			s.read = false
+		case WriteHead:
+			s.heads = append(s.heads, a.N)
 		case GiveUp:
 			s.t.Fatalf("gave the lane up although nobody else has it: %s", a.Reason)
+		case LookAtEnds, WriteBlock, DropBlocks, Mirrored, Settled, Dropped, Rejudge, Said:
 		}
 	}
 }
 
-func (s *sim) prepare(ids []uint64) {
-	o := Output{MaxTimestamp: -1, Next: s.p.QueuedNext(len(ids))}
+// ledger acknowledges a head.
+func (s *sim) ledger() {
+	n := s.heads[0]
+	s.heads = s.heads[1:]
+	s.event(HeadAcked{n})
+}
+
+func (s *sim) prepare(a Prepare) {
+	o := Output{MaxTimestamp: -1, Next: s.p.QueuedNext(a.N)}
 	s.ids++
 	o.ID = s.ids
-	for _, id := range ids {
+	for _, id := range a.Pieces {
 		pc := s.byID[id]
-		if pc.Skip {
-			continue
-		}
 		o.Spans = append(o.Spans, batch.Span{Offset: pc.First, Count: pc.Count})
 		o.Count += pc.Count
 		o.MaxTimestamp = max(o.MaxTimestamp, pc.MaxTimestamp)
 	}
-	s.act(s.p.Prepared(len(ids), []Output{o}, s.now))
+	s.event(Prepared{a.N, []Output{o}})
 }
 
 func (s *sim) send(a Send) {
@@ -214,20 +232,7 @@ func (s *sim) deliver() {
 	}
 }
 
-func (s *sim) answer(u *Unit, r Result) {
-	s.act(s.p.Answered(u, r, s.now))
-	s.advance()
-}
-
-func (s *sim) advance() {
-	for {
-		acts := s.p.Advance(s.now)
-		if len(acts) == 0 {
-			return
-		}
-		s.act(acts)
-	}
-}
+func (s *sim) answer(u *Unit, r Result) { s.event(Answered{u, r}) }
 
 // settle ends an own fence or look.
 func (s *sim) settle() {
@@ -236,7 +241,7 @@ func (s *sim) settle() {
 		e := s.fence
 		s.fence = 0
 		s.b.fence(e, s.now)
-		s.act(s.p.Fenced(e))
+		s.event(FenceDone{e})
 	case s.look:
 		s.look = false
 		var landed []Landed
@@ -246,21 +251,8 @@ func (s *sim) settle() {
 				landed = append(landed, Landed{Base: b.base, Count: n, Ours: !b.marker, Marker: b.marker, Epoch: b.epoch, Sequence: b.seq})
 			}
 		}
-		s.act(s.p.Looked(landed, s.b.end, s.now))
-		s.refetch()
+		s.event(Looked{landed, s.b.end})
 	}
-}
-
-// refetch feeds again from where the partition wants to go on.
-func (s *sim) refetch() {
-	if s.p.Busy() {
-		return
-	}
-	s.at = 0
-	for s.at < len(s.source) && s.source[s.at].Next <= s.p.Next() {
-		s.at++
-	}
-	s.advance()
 }
 
 func (s *sim) step() {
@@ -273,11 +265,10 @@ func (s *sim) step() {
 		s.b.forget(s.now)
 	}
 	switch k := s.r.IntN(6); {
-	case k == 0 && s.at < len(s.source) && !s.p.Busy():
-		if s.p.Accept(s.source[s.at]) {
-			s.at++
-		}
-		s.advance()
+	case k == 0 && s.at < len(s.source) && s.read:
+		pc := s.source[s.at]
+		s.at++
+		s.event(Fetched{Offset: pc.First, Source: Seen{-1, -1, -1, -1}, Pieces: []Piece{pc}})
 	case k <= 2 && len(s.wire) > 0:
 		s.deliver()
 	case k == 3 && (s.fence != 0 || s.look):
@@ -285,14 +276,10 @@ func (s *sim) step() {
 	case k == 4 && len(s.b.limbo) > 0:
 		s.b.produce(s.b.limbo[0])
 		s.b.limbo = s.b.limbo[1:]
-	case k == 5 && s.halted:
-		s.halted = false
-		s.act(s.p.Restart())
-		s.refetch()
+	case k == 5 && len(s.heads) > 0:
+		s.ledger()
 	default:
-		if at := s.p.WakeAt(); at != 0 && s.now >= at {
-			s.advance()
-		}
+		s.event(Tick{})
 	}
 }
 
@@ -336,8 +323,7 @@ func TestSimulation(t *testing.T) {
 		for int64(s.p.Map().Through()) < last || len(s.b.limbo) > 0 {
 			s.step()
 			if s.steps > 20_000 {
-				why, stopped := s.p.Stopped()
-				t.Fatalf("seed %d: stuck at %d of %d, stopped %v %q, window %d, wire %d", seed, s.p.Map().Through(), last, stopped, why, len(s.p.window), len(s.wire))
+				t.Fatalf("seed %d: stuck at %d of %d, %s %q, window %d, wire %d", seed, s.p.Map().Through(), last, s.p.state, s.p.Reason(), len(s.p.window), len(s.wire))
 			}
 		}
 		s.check()

@@ -65,19 +65,13 @@ func (t *Tail) Count(start int64) int64 {
 	return t.last
 }
 
-// Ends are the boundaries of a partition's logs, and what may remove records from between them.
-type Ends struct {
-	SourceStart, SourceEnd, TargetStart int64
-	SourceCompacts, TargetCompacts      bool
-}
-
 // Input is the question for [Align] about this tail, all but Source, which is not needed where Count is 0: no record of
 // ours was written beyond the anchor.
-func (t *Tail) Input(m *offsetmap.Map, e Ends) AlignInput {
+func (t *Tail) Input(m *offsetmap.Map, e Ends, sourceCompacts, targetCompacts bool) AlignInput {
 	through := int64(m.Through())
 	return AlignInput{
-		Through: through, SourceStart: e.SourceStart, SourceEnd: e.SourceEnd, SourceStill: e.SourceStart <= through && !e.SourceCompacts,
-		SourceCompacts: e.SourceCompacts, TargetCompacts: e.TargetCompacts || t.cleaned(e.TargetStart),
+		Through: through, SourceStart: e.SourceStart, SourceEnd: e.SourceEnd, SourceStill: e.SourceStart <= through && !sourceCompacts,
+		SourceCompacts: sourceCompacts, TargetCompacts: targetCompacts || t.cleaned(e.TargetStart),
 		TargetStart: e.TargetStart, TargetEnd: t.end, Target: t.anchor, Count: t.Count(e.TargetStart), Tail: t.records,
 	}
 }

@@ -78,6 +78,14 @@ const (
 	Adopt
 )
 
+// String is what the lane is about during the step, for people.
+func (s Step) String() string {
+	return [...]string{
+		"reading its ledger partition", "asking the target for its producer id", "waiting until the former owner's lease has run out",
+		"fencing its ledger partition", "fencing the remote partitions", "writing its claim",
+	}[s]
+}
+
 // Claimed is what a ledger says about who has the lane.
 type Claimed struct {
 	Former *Former // nil: no claim

@@ -1,6 +1,10 @@
 package lane
 
-import "tidemark/internal/batch"
+import (
+	"fmt"
+
+	"tidemark/internal/batch"
+)
 
 // Piece is one source batch that waits to be mirrored, or a stretch of source offsets that holds nothing to mirror.
 type Piece struct {
@@ -10,9 +14,20 @@ type Piece struct {
 	Size         int    // bytes on the wire
 	Count        int32  // records
 	MaxTimestamp int64  // newest record timestamp, ms since the epoch; -1 none
+	Base         int64  // first offset of the batch, which can be below First
+	LeaderEpoch  int32  // of the source when the batch was written; -1 unknown
 	Kind         uint8  // pieces of one Kind may be merged; see Group
 	Alone        bool   // never merged
-	Skip         bool   // control batch, aborted, empty, or below the wanted offset: nothing to send
+	Skip         bool   // control batch, aborted, empty, or below the wanted offset: nothing to send, and no bytes are held for it
+}
+
+// String is the piece in a transcript: its source offsets.
+func (pc Piece) String() string {
+	s := fmt.Sprintf("%d[%d,%d)", pc.ID, pc.First, pc.Next)
+	if pc.Skip {
+		s += "-"
+	}
+	return s
 }
 
 // Output is one batch that the caller prepared from pieces, ready to be stamped and sent.
@@ -36,6 +51,14 @@ type Unit struct {
 	attempts int
 }
 
+// Attempts is how often the unit was handed to the transport.
+func (u *Unit) Attempts() int { return u.attempts }
+
+// String is the unit in a transcript: its sequence and its source offsets.
+func (u *Unit) String() string {
+	return fmt.Sprintf("unit %d (epoch %d sequence %d, %d records before %d)", u.ID, u.Epoch, u.Sequence, u.Count, u.Next)
+}
+
 // Answer classifies what came back for a unit.
 type Answer uint8
 
@@ -49,56 +72,26 @@ const (
 	Refused         // will be refused again: too large, invalid, denied, topic gone
 )
 
+// String names the answer.
+func (a Answer) String() string {
+	return [...]string{"acked", "not saved", "in doubt", "sequence refused", "fenced", "refused"}[a]
+}
+
 // Result is an answer with its details.
 type Result struct {
 	Answer     Answer
 	BaseOffset int64
+	LogStart   int64  // of the target's partition, with Acked; -1 or 0 where the answer does not say
 	Reason     string // for people, with Refused and Fenced
 }
 
-// Action is what the caller has to do next.
-type Action interface{ isAction() }
-
-// Prepare asks for the outputs made of these pieces, which go as one; answer with Part.Prepared at once.
-type Prepare struct{ Pieces []uint64 }
-
-// Send asks to stamp the output's bytes with (epoch, sequence) unless Again, and hand them to the transport.
-type Send struct {
-	Unit  *Unit
-	Again bool // bytes are stamped already and must stay identical
-	// NotAfter (ms since the epoch; 0 never) is when young data becomes old: it must not be written later, but come back
-	// to be judged anew.
-	NotAfter int64
+// String is the answer with what it says.
+func (r Result) String() string {
+	switch {
+	case r.Answer == Acked:
+		return fmt.Sprintf("acked at %d", r.BaseOffset)
+	case r.Reason != "":
+		return r.Answer.String() + ": " + r.Reason
+	}
+	return r.Answer.String()
 }
-
-// Settled says that a unit needs its bytes no longer.
-type Settled struct{ Unit *Unit }
-
-// Skipped says that a piece held nothing to mirror and needs its bytes no longer.
-type Skipped struct{ ID uint64 }
-
-// FencePart asks for the partition's own fence: raise the epoch, an empty aborted transaction on it alone, and wait
-// until that is complete. Answer with Part.Fenced or Part.FenceFailed.
-type FencePart struct{}
-
-// Look asks what stands on the target from From to its log end. Answer with Part.Looked.
-type Look struct{ From int64 }
-
-// Halt says that the partition stopped: drop every byte held for it, show the reason, and call Part.Restart when
-// RetryAt comes (ms since the epoch).
-type Halt struct {
-	Reason  string
-	RetryAt int64
-}
-
-// GiveUp says that the lane belongs to another owner: send nothing more in this identity.
-type GiveUp struct{ Reason string }
-
-func (Prepare) isAction()   {}
-func (Send) isAction()      {}
-func (Settled) isAction()   {}
-func (Skipped) isAction()   {}
-func (FencePart) isAction() {}
-func (Look) isAction()      {}
-func (Halt) isAction()      {}
-func (GiveUp) isAction()    {}

@@ -112,6 +112,22 @@ type Head struct {
 // came to that.
 func (h Head) Mirrored() bool { return len(h.Map) > 0 }
 
+// waiting is how the reason of a head begins whose partition is not mirrored yet, for as long as it takes. It stands in a
+// stopped head: a state of its own could not be read by builds that do not know it.
+const waiting = "not mirrored yet: "
+
+// Waits is the reason of such a head.
+func Waits(what string) string { return waiting + what }
+
+// Waits says what the partition waits for where its owner has written that it is not mirrored yet; ok is false where it is
+// mirrored, or stopped.
+func (h Head) Waits() (what string, ok bool) {
+	if h.State != Stopped {
+		return "", false
+	}
+	return strings.CutPrefix(h.Reason, waiting)
+}
+
 // Begin says that mirroring of a partition does not begin with its oldest record: the flow was told to begin at the end,
 // and the partition was there when the flow first started. It is written before the lane's first claim, so that a
 // partition without one, found under a claim, is known to be newer than the flow.

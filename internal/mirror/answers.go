@@ -71,21 +71,6 @@ func answer(tp kafka.TP, r wire.Result, attempts int, epoch int16) lane.Result {
 	}
 }
 
-// journaled takes what came back for a write to one of our own topics.
-func (l *Lane) journaled(e journaled) {
-	waited := l.ledger.fails >= stalled
-	r := answer(e.journal.tp, e.result, 0, e.journal.epoch)
-	if why := e.journal.answered(e.flight, r); why != "" && l.gone == "" {
-		l.gone = why
-	}
-	if !waited || l.ledger.fails >= stalled {
-		return
-	}
-	for _, p := range l.parts { // what was queued meanwhile has nothing else to wake it
-		l.advance(p)
-	}
-}
-
 // answer takes what came back for a unit of data.
 func (l *Lane) answer(e answered) {
 	p := e.part
@@ -93,36 +78,32 @@ func (l *Lane) answer(e answered) {
 		o.inFlight--
 		defer p.letGo(l.flow, e.unit.ID)
 	}
-	if p.core != e.core {
-		return
-	}
 	r := answer(p.remoteTP(), e.result, e.unit.Attempts(), e.unit.Epoch)
 	if r.Answer == lane.Refused && kafka.Classify(e.result.Code) != kafka.Denied {
 		r.Reason = fmt.Sprintf("source records from offset %d on: %s", e.unit.Spans[0].Offset, r.Reason)
 	}
 	if r.Answer == lane.Acked {
-		p.targetStart = max(p.targetStart, e.result.LogStart)
+		r.LogStart = e.result.LogStart
 		failpoint.Hit("after-ack")
 	}
-	before := p.core.Map().TargetEnd()
-	l.act(p, p.core.Answered(e.unit, r, now()))
-	if p.core.Map().TargetEnd() > before {
-		l.mirrored(p, e.unit)
-	}
-	l.advance(p)
+	l.step(p, lane.Answered{Unit: e.unit, Result: r})
 }
 
-// mirrored notes that a unit is on the target.
-func (l *Lane) mirrored(p *part, u *lane.Unit) {
-	f := l.flow
-	f.counters.Records.Add(int64(u.Count))
-	f.counters.Bytes.Add(int64(u.Size))
-	f.counters.Batches.Add(1)
-	p.dirty = true
-	p.sinceHead += int64(u.Size)
-	l.seal(p)
-	last := u.Spans[len(u.Spans)-1]
-	p.lastUp = last.Offset + int64(last.Count) - 1
-	p.lastDown = int64(p.core.Map().TargetEnd()) - 1
-	l.goesOn(p)
+// refusal says what a fetch error means for a partition. Errors that pass by themselves are retried inside the fetcher and
+// only shown.
+func refusal(tp kafka.TP, offset int64, code int16) lane.ReadFailed {
+	err := kerr.ErrorForCode(code)
+	switch {
+	case errors.Is(err, kerr.OffsetOutOfRange):
+		// Retention or DeleteRecords passed us (then records are lost for the mirror, which is said and kept in the map), or
+		// the log is shorter than it was: the look at both ends decides.
+		return lane.ReadFailed{Reason: fmt.Sprintf("source offset %d is out of range", offset), Front: true, Now: true}
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		return lane.ReadFailed{Reason: fmt.Sprintf("not allowed: READ on topic %q is missing on the source", tp.Topic)}
+	case errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InconsistentTopicID):
+		return lane.ReadFailed{Reason: "the source topic is gone"}
+	case kafka.Classify(code) == kafka.Corrupt:
+		return lane.ReadFailed{Reason: fmt.Sprintf("the source broker reports a damaged batch at offset %d", offset), Front: true}
+	}
+	return lane.ReadFailed{Reason: fmt.Sprintf("read source offset %d: %v", offset, err)}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/internal/batch"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
 	"tidemark/internal/translate"
@@ -302,24 +301,24 @@ func TestVerdictsWithoutLeader(t *testing.T) {
 func TestVerdictsAfterTheirFence(t *testing.T) {
 	_, _, l := bareLane(t)
 	j := l.newRowJournal(0)
-	j.held = true
+	j.Hold()
 	l.verdicts[0] = j
 	l.publish(verdicts.Key{Group: "g", Topic: "t"}, nil)
 	l.kick()
-	if j.flight != nil {
+	if j.Flying() {
 		t.Fatal("written before the fence")
 	}
 	l.handle(rowsFenced{n: 0, err: context.DeadlineExceeded})
 	l.kick()
-	if j.flight != nil {
+	if j.Flying() {
 		t.Fatal("written though the fence did not complete")
 	}
 	l.handle(rowsFenced{n: 0, epoch: 12})
-	l.kick()
-	if j.flight == nil {
+	f := j.Next(now())
+	if f == nil {
 		t.Fatal("not written after the fence")
 	}
-	if v := batch.View(j.flight.bytes); v.ProducerEpoch() != 12 || v.BaseSequence() != 0 {
-		t.Errorf("epoch %d, sequence %d", v.ProducerEpoch(), v.BaseSequence())
+	if f.Epoch != 12 || f.Sequence != 0 {
+		t.Errorf("epoch %d, sequence %d", f.Epoch, f.Sequence)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
@@ -91,8 +92,7 @@ func (l *Lane) firstStart(ctx context.Context, c *ledger.Contents) error {
 	}
 	c.SetStart(ledger.Start{ProducerID: l.id.ProducerID, Epoch: l.id.Epoch, At: time.Now()}, topics)
 	l.firstStarts = true
-	l.flow.log.Info("the flow starts for the first time: what the source has now is mirrored from its end on, what is created later whole",
-		"partitions", len(asked))
+	l.flow.say(events.FirstStart, "partitions", len(asked))
 	return nil
 }
 
@@ -117,8 +117,7 @@ func (l *Lane) firstEnds(ctx context.Context, tps []kafka.TP) (start, end map[ka
 		}
 		tps = left
 		if len(tps) > 0 && tries == firstTries {
-			l.log.Warn("the ends of partitions of the source cannot be asked: they are mirrored from where their ends are when that is possible",
-				"partitions", len(tps), "one", tps[0].String(), "error", cmp.Or(failedFrom[tps[0]], failedTo[tps[0]]))
+			l.say(events.FirstStartAway, "partitions", len(tps), "one", tps[0].String(), "error", cmp.Or(failedFrom[tps[0]], failedTo[tps[0]]))
 			break
 		}
 		if len(tps) > 0 {
@@ -143,7 +142,7 @@ func (f *Flow) started(ctx context.Context) (map[ledger.Partition]ledger.Begin, 
 			return begins, err
 		}
 		if tries == startWarnAfter {
-			f.log.Warn("lanes wait for lane 0: its owner writes down where a flow that begins at the end begins, which it does not while it runs with another file or an older build")
+			f.say(events.FirstStartWaits)
 		}
 		if err := wait(ctx, startEvery); err != nil {
 			return nil, err
@@ -209,18 +208,4 @@ func (l *Lane) settleBegin(p *part, at *int64) {
 	key := ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}
 	l.contents.SetBegin(key, *p.begin)
 	l.writeBegin(key, *p.begin)
-}
-
-// beginsAt is the first source offset that is mirrored of a partition of which nothing is yet.
-func beginsAt(h head, e ends) int64 {
-	switch b := h.begin; {
-	case b == nil || b.TopicID != h.info.SourceTopicID:
-		return e.sourceStart
-	case b.Offset == ledger.AtEnd:
-		return e.sourceEnd
-	default:
-		// Below the log's start if retention overtook it: reading then says what was lost. Above its end if the source lost
-		// records since: what comes there now is new.
-		return min(b.Offset, e.sourceEnd)
-	}
 }

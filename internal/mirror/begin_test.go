@@ -233,14 +233,3 @@ func TestDamagedBeginIsNoClaim(t *testing.T) {
 	r.write(r.src, &kgo.Record{Topic: "orders", Partition: 0, Value: []byte("new")}, &kgo.Record{Topic: "orders", Partition: 1, Value: []byte("new")})
 	r.holds("orders", map[int32]int{0: 1, 1: 1})
 }
-
-// A begin above the source's end means that the source lost records: what comes there is new.
-func TestBeginsAt(t *testing.T) {
-	at := &ledger.Begin{TopicID: [16]byte{1}, Offset: 105}
-	h := head{info: Partition{SourceTopicID: [16]byte{1}}, begin: at}
-	for want, e := range map[int64]ends{105: {0, 200, 0, 0}, 100: {0, 100, 0, 0}} {
-		if got := beginsAt(h, e); got != want {
-			t.Errorf("%+v: %d, want %d", e, got, want)
-		}
-	}
-}

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"testing"
 
-	"tidemark/internal/batch"
-	"tidemark/internal/kafka"
-	"tidemark/internal/lane"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"tidemark/internal/events"
 	"tidemark/internal/wire"
 	"tidemark/offsetmap"
 )
@@ -32,40 +32,42 @@ func TestAnswerFromBeforeReadingBeganAgain(t *testing.T) {
 		t.Errorf("the core took an answer from before: it wants %d next", n)
 	}
 	f.sink(answerAt(p, 0, dataBatch(t, 0, 20)))
-	for _, e := range l.take() {
-		l.handle(e)
-	}
+	l.handleAll()
 	if asked, _, _ := p.feed.state(); p.core.Next() != 20 || asked != 20 {
 		t.Fatalf("STANDS STILL: the core wants %d next, asked for is %d", p.core.Next(), asked)
 	}
 }
 
-// What waited while the ledger could not be written goes out once it can, even if nothing else happens to the partition.
-func TestQueueGoesOnWithTheLedger(t *testing.T) {
+// A lane whose ledger takes nothing gives back the bytes that it has queued, since other lanes need them, and sends nothing
+// more; once the ledger takes records again it reads from where it stood.
+func TestStalledLedgerGivesBytesBack(t *testing.T) {
 	f, l, p := livePart(t)
-	p.feed.start(f, 0, -1)
+	l.sent()
 	l.ledger.add([]byte("k"), []byte("v"), nil)
-	l.kick()
-	l.ledger.fails = stalled
-	f.sink(answerAt(p, 0, dataBatch(t, 0, 10)))
-	for _, e := range l.take() {
-		l.handle(e)
+	fl := l.ledger.Next(now())
+	freed := false
+	fill := func(at int64, free func()) {
+		got := answerAt(p, at, dataBatch(t, at, 10))
+		got.Release = free
+		f.sink(got)
+		l.handleAll()
 	}
-	if len(p.outs) != 0 {
-		t.Fatal("data went out while the ledger was stalled")
+	fill(0, func() {})
+	fill(10, func() { freed = true }) // waits behind the first one
+	for range 10 {
+		l.handle(journaled{journal: l.ledger, flight: fl, result: wire.Result{Code: kerr.NotEnoughReplicas.Code}})
 	}
-	l.handle(journaled{journal: l.ledger, flight: l.ledger.flight})
-	if l.ledger.fails != 0 {
-		t.Fatal("the ledger did not recover")
+	if !freed || p.core.Next() != 10 {
+		t.Fatalf("HELD: what is queued keeps its bytes (freed %v, next %d)", freed, p.core.Next())
 	}
-	l.tick()
-	if len(p.outs) != 1 {
-		t.Fatalf("STANDS STILL: %d batches on their way, queue idle: %v", len(p.outs), p.core.Idle())
+	asked, _, _ := p.feed.state()
+	f.sink(answerAt(p, asked, dataBatch(t, asked, 10)))
+	if len(l.take()) != 0 {
+		t.Error("read on while the ledger is stalled")
 	}
-	for _, o := range p.outs {
-		if v, _, err := batch.Next(o.bytes); err != nil || v.Count() != 10 {
-			t.Errorf("batch of %d records, %v", v.Count(), err)
-		}
+	l.handle(journaled{journal: l.ledger, flight: fl})
+	if asked, _, _ := p.feed.state(); asked != 10 || l.ledger.Stalled() {
+		t.Fatalf("STANDS STILL: asked for is %d, want 10", asked)
 	}
 }
 
@@ -73,26 +75,17 @@ func TestQueueGoesOnWithTheLedger(t *testing.T) {
 func TestSourceThatIsAwayIsOneLine(t *testing.T) {
 	r, f, l := bareLane(t)
 	log := r.listen()
-	f.log = r.log
+	f.events.Listen(events.ToLog(r.log))
 	for i := range int32(3) {
-		tp := kafka.TP{Topic: "t", Partition: i}
-		p := newPart(Partition{TP: tp, Remote: "A.t"})
-		l.parts[tp] = p
-		p.core = lane.NewPart(l.limits, offsetmap.New(offsetmap.Origin{}), 9)
-		p.feed = &feed{tp: tp, lane: l, cap: 1 << 20}
-		f.feeds[tp] = p.feed
-		p.step = live
-		p.feed.start(f, 0, -1)
+		p := l.liven(t, "t", i, offsetmap.New(offsetmap.Origin{}))
 		got := answerAt(p, 0, nil)
 		got.Err = errors.New("nobody answers")
 		f.sink(got)
 	}
-	for _, e := range l.take() {
-		l.handle(e)
-	}
+	l.handleAll()
 	at := now()
 	l.tellUnreadable(at)
-	f.unread.note(f.log, 7, unread{partitions: 2, err: errors.New("nobody answers")}, at)
+	f.unread.note(f.say, 7, unread{partitions: 2, err: errors.New("nobody answers")}, at)
 	if n := log.count("cannot be read"); n != 0 {
 		t.Errorf("%d lines before all lanes can have seen it", n)
 	}
@@ -106,28 +99,14 @@ func TestSourceThatIsAwayIsOneLine(t *testing.T) {
 	if n := log.count("cannot be read for now", "partitions=5", "nobody answers"); n != 2 {
 		t.Errorf("%d lines after a minute more, want two", n)
 	}
-	f.unread.note(f.log, 7, unread{}, at+gatherFor+tellEvery)
+	f.unread.note(f.say, 7, unread{}, at+gatherFor+tellEvery)
 	for _, p := range l.parts {
 		f.sink(answerAt(p, 0, nil))
 	}
-	for _, e := range l.take() {
-		l.handle(e)
-	}
+	l.handleAll()
 	l.tick()
 	l.tick()
 	if n := log.count("can be read again"); n != 1 {
 		t.Errorf("%d lines about its return, want one", n)
-	}
-}
-
-// A source that is away with a backlog is trouble that the fetcher reports after 5 s and every 10 s. Starting reading again
-// in between would be a warning for each partition, and would put off the report for ever.
-func TestReadingIsLeftAloneWhileTheSourceIsAway(t *testing.T) {
-	f, l, p := livePart(t)
-	p.feed.start(f, 50, -1) // elsewhere, to see whether it starts again
-	p.sourceLSO, p.heardAt = 80, now()-11_000
-	l.tick()
-	if asked, _, _ := p.feed.state(); asked != 50 {
-		t.Errorf("reading started again, at %d", asked)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tidemark/internal/batch"
+	"tidemark/internal/events"
 	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
@@ -36,16 +37,16 @@ func (c *coordinator) set(id kafka.Identity) {
 type (
 	partFenced struct {
 		part  *part
-		core  *lane.Part
+		round int
 		epoch int16
 		err   error
 	}
 	partLooked struct {
-		part       *part
-		core       *lane.Part
-		landed     []lane.Landed
-		start, end int64
-		err        error
+		part   *part
+		round  int
+		landed []lane.Landed
+		end    int64
+		err    error
 	}
 	kept struct {
 		epoch int16
@@ -82,85 +83,78 @@ func (l *Lane) fenceOne(ctx context.Context, tp kafka.TP) (int16, error) {
 }
 
 func (l *Lane) fencePart(p *part) {
-	core, tp := p.core, p.remoteTP()
+	p.round++
+	round, tp := p.round, p.remoteTP()
 	l.jobs.Go(func() error {
 		epoch, err := l.fenceOne(l.jobsCtx, tp)
-		l.post(partFenced{part: p, core: core, epoch: epoch, err: err})
+		l.post(partFenced{part: p, round: round, epoch: epoch, err: err})
 		return nil
 	})
 }
 
 func (l *Lane) partFenced(e partFenced) {
-	p := e.part
-	if p.core != e.core {
-		return
-	}
 	l.hung(e.err)
-	if e.err != nil {
-		if isFenced(e.err) && l.gone == "" {
-			l.gone = e.err.Error()
-		}
-		l.act(p, p.core.FenceFailed("fence the partition on the target: "+e.err.Error(), now()))
-		return
+	if isFenced(e.err) {
+		l.lose(e.err.Error())
 	}
-	l.log.Info("partition fenced to settle what is in doubt", "partition", p.TP.String(), "epoch", e.epoch)
-	l.act(p, p.core.Fenced(e.epoch))
+	switch {
+	case e.round != e.part.round: // the partition was stopped meanwhile, and another fence is under way
+	case e.err != nil:
+		l.step(e.part, lane.FenceFailed{Reason: "fence the partition on the target: " + e.err.Error()})
+	default:
+		l.step(e.part, lane.FenceDone{Epoch: e.epoch})
+	}
 }
 
 // lookPart reads the headers of what stands on the target from an offset on. The log stands still: the fence is
 // complete.
 func (l *Lane) lookPart(p *part, from int64) {
-	core, tp, pid := p.core, p.remoteTP(), l.id.ProducerID
+	p.round++
+	round, tp, pid := p.round, p.remoteTP(), l.id.ProducerID
 	l.jobs.Go(func() error {
-		e := partLooked{part: p, core: core}
-		e.landed, e.start, e.end, e.err = l.flow.look(l.jobsCtx, tp, from, pid)
+		e := partLooked{part: p, round: round}
+		if e.err = l.flow.looks.Acquire(l.jobsCtx, 1); e.err == nil {
+			defer l.flow.looks.Release(1)
+			e.landed, e.end, e.err = l.flow.look(l.jobsCtx, tp, from, pid)
+		}
 		l.post(e)
 		return nil
 	})
 }
 
-func (f *Flow) look(ctx context.Context, tp kafka.TP, from, pid int64) (landed []lane.Landed, start, end int64, err error) {
+func (f *Flow) look(ctx context.Context, tp kafka.TP, from, pid int64) (landed []lane.Landed, end int64, err error) {
+	ctx, patience := patiently(ctx, f.lookPatience)
+	defer patience.end()
 	ends, failed := offsets(ctx, f.target, []kafka.TP{tp}, -1, false)
 	starts, failedStart := offsets(ctx, f.target, []kafka.TP{tp}, -2, false)
 	for _, e := range []error{failed[tp], failedStart[tp]} {
 		if e != nil {
-			return nil, 0, 0, e
+			return nil, 0, e
 		}
 	}
-	start, end = starts[tp], ends[tp]
+	start := starts[tp]
+	end = ends[tp]
 	if max(from, start) >= end {
-		return nil, start, end, nil
+		return nil, end, nil
 	}
 	err = f.targetNet.Scan(ctx, tp, max(from, start), end, 0, func(v batch.View, _ bool) error {
+		patience.heard()
 		landed = append(landed, landedFrom(v, max(v.BaseOffset(), from), pid))
 		return nil
 	})
-	return landed, start, end, err
+	if err != nil {
+		err = patience.explain(err)
+	}
+	return landed, end, err
 }
 
 func (l *Lane) partLooked(e partLooked) {
-	p := e.part
-	if p.core != e.core {
-		return
-	}
-	if e.err != nil {
-		l.act(p, p.core.FenceFailed("look at the target: "+e.err.Error(), now()))
-		return
-	}
-	if p.step != live {
-		return // stopped meanwhile for another reason: the next restart fences and looks anew
-	}
-	l.act(p, p.core.Looked(e.landed, e.end, now()))
-	if n := p.core.Uncertain(); n > p.uncertain {
-		p.uncertain = n
-		l.log.Warn("what stood on the target was gone before it could be looked at: some records may be written twice", "partition", p.TP.String(), "at_most", n)
-	}
-	switch _, isStopped := p.core.Stopped(); {
-	case isStopped:
-	case p.reopen:
-		// openAll looks at both ends before it goes on.
+	switch {
+	case e.round != e.part.round:
+	case e.err != nil:
+		l.step(e.part, lane.FenceFailed{Reason: "look at the target: " + e.err.Error()})
 	default:
-		l.goLive(p)
+		l.step(e.part, lane.Looked{Landed: e.landed, End: e.end})
 	}
 }
 
@@ -171,8 +165,8 @@ func (l *Lane) keepalive() {
 		return
 	}
 	// A busy ledger always has something to send: from now on only what is in flight goes out.
-	l.ledger.held = true
-	if l.ledger.flight != nil {
+	l.ledger.Hold()
+	if l.ledger.Flying() {
 		return
 	}
 	l.keepAt, l.keeping = time.Now(), true
@@ -194,16 +188,15 @@ func (l *Lane) kept(e kept) {
 	l.hung(e.err)
 	// After a failure whose marker may have been written all the same, the ledger's own epoch could be refused: it stays
 	// held until a keepalive succeeds.
-	l.ledger.held = e.err != nil && e.epoch != l.ledger.epoch
+	if e.err == nil || e.epoch == l.ledger.Epoch() {
+		l.ledger.Release(e.epoch)
+	}
 	switch {
 	case e.err == nil:
-		if e.epoch != l.ledger.epoch {
-			l.ledger.epoch, l.ledger.seq = e.epoch, 0
-		}
-	case isFenced(e.err) && l.gone == "":
-		l.gone = e.err.Error()
+	case isFenced(e.err):
+		l.lose(e.err.Error())
 	default:
-		l.log.Warn("keepalive on the target did not succeed, trying again", "error", e.err)
+		l.say(events.KeepaliveFailed, "error", e.err)
 		l.keepAt = time.Now().Add(10*time.Second - l.flow.KeepaliveEvery)
 	}
 }

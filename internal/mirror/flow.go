@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"tidemark/internal/batch"
+	"tidemark/internal/events"
 	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
@@ -55,6 +57,12 @@ type Settings struct {
 	Limits         lane.Limits
 	FetchWait      time.Duration
 
+	// Report is told what a lane that does not run is about, and why it waits where that is known; with an empty what the
+	// lane runs. It must not block. nil: nobody wants to know.
+	Report func(lane int32, what, why string)
+	// Events is where what happens is published; nil: a bus of the flow's own, from which only its log hangs.
+	Events *events.Bus
+
 	// Sizes of requests, in bytes; zero is the default of internal/wire.
 	FetchBytes, PartitionFetchBytes, FetchMinBytes int32
 	RequestBytes                                   int
@@ -79,7 +87,7 @@ type Flow struct {
 	builder              *batch.Builder
 	lease                Lease
 	syncs                SyncSink
-	log                  *slog.Logger
+	events               *events.Bus
 
 	mu         sync.Mutex
 	feeds      map[kafka.TP]*feed
@@ -89,6 +97,9 @@ type Flow struct {
 	commits    map[kafka.TP][]verdicts.Commit
 	counters   Counters
 	unread     outage
+
+	looks        *semaphore.Weighted // taken by each look at a partition's logs
+	lookPatience time.Duration       // how long one waits without a byte
 
 	startMu sync.Mutex                        // held by the lane that looks for the first start
 	begins  map[ledger.Partition]ledger.Begin // as the first start has them; nil: not known yet
@@ -111,8 +122,13 @@ type Clients struct {
 func NewFlow(s Settings, c Clients, lease Lease, syncs SyncSink, log *slog.Logger) *Flow {
 	f := &Flow{
 		Settings: s, source: c.Source, target: c.Target, sourceMeta: c.SourceMeta, targetMeta: c.TargetMeta,
-		lease: lease, syncs: syncs, log: log, builder: batch.NewBuilder(),
+		lease: lease, syncs: syncs, events: s.Events, builder: batch.NewBuilder(),
+		looks: semaphore.NewWeighted(looksAtOnce), lookPatience: lookPatience,
 		feeds: map[kafka.TP]*feed{}, lanes: map[int32]*Lane{}, partitions: map[kafka.TP]Partition{},
+	}
+	if f.events == nil {
+		f.events = &events.Bus{}
+		f.events.Listen(events.ToLog(log))
 	}
 	if c.Reads.Alias == "" {
 		c.Reads = c.Source.Cluster()
@@ -238,7 +254,7 @@ func (f *Flow) register(l *Lane) {
 }
 
 func (f *Flow) unregister(l *Lane) {
-	f.unread.note(f.log, l.n, unread{}, now())
+	f.unread.note(f.say, l.n, unread{}, now())
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.lanes, l.n)

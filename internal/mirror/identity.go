@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
@@ -70,8 +70,7 @@ func (l *Lane) identify(ctx context.Context, t *lane.Takeover) error {
 	got, err := l.flow.target.InitProducer(ctx, l.txid, txnTimeout)
 	if err != nil && hangs(err) && ctx.Err() == nil {
 		l.txid = nextIdentity(t.Under(), l.flow.TransactionalID(l.n))
-		l.log.Warn("the lane's identity on the target hangs in a transaction whose marker cannot be written; going on under another one (docs/stopped.md)",
-			"transactional_id", t.Under(), "next", l.txid, "error", err)
+		l.say(events.LaneIdentity, "transactional_id", t.Under(), "next", l.txid, "error", err)
 		got, err = l.flow.target.InitProducer(ctx, l.txid, txnTimeout)
 	}
 	if err != nil {
@@ -80,11 +79,11 @@ func (l *Lane) identify(ctx context.Context, t *lane.Takeover) error {
 	l.id = lane.Identity(got)
 	l.coord.set(got)
 	t.Identified(l.id, l.txid)
-	level := slog.LevelInfo
-	if how := t.How(); how == lane.First || how == lane.Clean {
-		level = slog.LevelDebug // the normal case of every lane at every start
-	}
-	l.log.Log(ctx, level, "taking over", "how", t.How().String(), "producer_id", got.ProducerID, "epoch", got.Epoch)
+	how := t.How()
+	l.flow.events.Publish(events.Event{
+		Kind: events.LaneTaken, Lane: l.n, Quiet: how == lane.First || how == lane.Clean, // the normal case of every lane at every start
+		Details: events.Details("how", how.String(), "producer_id", got.ProducerID, "epoch", got.Epoch),
+	})
 	return nil
 }
 

@@ -5,58 +5,77 @@ import (
 	"fmt"
 
 	"tidemark/internal/batch"
+	"tidemark/internal/events"
 	"tidemark/internal/lane"
 )
 
-// intake turns a fetch answer into pieces. Damage and what must not be guessed stops the partition at its offset.
+// intake turns a fetch answer into pieces, for the core to decide about. Damage and what must not be guessed ends them.
 func (l *Lane) intake(e fetched) {
 	p := l.parts[e.TP]
-	// Only what was asked for last and continues exactly where the core stands counts: an answer from before a restart, a
-	// look or a drain would make it skip what lies between, or have it twice and wait for ever for what follows.
+	if p == nil || p.feed != e.feed || !e.feed.current(e.turn) || !p.core.Reads() {
+		l.giveBack(e)
+		return
+	}
+	if e.Offset != p.core.Next() {
+		l.giveBack(e)
+		l.step(p, lane.Fetched{Offset: e.Offset}) // nobody would ask for what lies between: the core reads on
+		return
+	}
+	p.unreadable = nil
 	switch {
-	case p == nil || p.step != live || p.feed != e.feed || l.draining || !e.feed.current(e.turn):
+	case e.Diverging != nil:
 		l.giveBack(e)
+		l.sayOf(p, events.SourceTruncated, "leader_epoch", e.Diverging.Epoch, "end", e.Diverging.End, "mirrored_to", int64(p.core.Map().Through()))
+		l.step(p, lane.Stop{Final: true, Reason: fmt.Sprintf(
+			"the source log was truncated to offset %d (unclean leader election): records up to %d exist on the target only; decide which side is right", e.Diverging.End, p.core.Map().Through())})
 		return
-	case e.Offset != p.core.Next():
-		// Nobody would ask for what lies between.
+	case e.Code != 0:
 		l.giveBack(e)
-		l.readAgain(p, "the answer does not follow what was taken before")
+		l.step(p, refusal(p.TP, e.Offset, e.Code))
+		return
+	case e.Err != nil:
+		l.giveBack(e)
+		p.unreadable = e.Err
+		l.step(p, lane.Unheard{})
 		return
 	}
-	p.heardAt, p.unreadable = now(), nil
-	p.heard = e.Code == 0 && e.Err == nil
-	l.observe(p, e)
-	if e.Diverging != nil {
-		l.diverged(p, e.Diverging.Epoch, e.Diverging.End)
+	got := lane.Fetched{Offset: e.Offset, Source: lane.Seen{SourceStart: e.LogStart, SourceEnd: e.HighWatermark, SourceStable: e.LastStable, TargetStart: -1}}
+	if len(e.Records) > 0 {
+		buf := &buffer{feed: e.feed, free: e.Release, size: int64(len(e.Records)), refs: 1}
+		defer buf.drop(l.flow)
+		l.cut(p, e, buf, &got)
 	}
-	if e.Code != 0 || e.Err != nil {
-		l.fetchFailed(p, e)
-	}
-	if len(e.Records) == 0 {
-		return
-	}
-	buf := &buffer{feed: e.feed, free: e.Release, size: int64(len(e.Records)), refs: 1}
-	defer buf.drop(l.flow)
-	if p.step != live {
-		return
-	}
+	l.step(p, got)
+}
+
+// cut makes pieces of the records of an answer.
+func (l *Lane) cut(p *part, e fetched, buf *buffer, got *lane.Fetched) {
 	filter := batch.NewAbortFilter(e.Aborted)
+	position := e.Offset // of the core, once it has taken the pieces so far
 	records, at := e.Records, e.Offset
-	for len(records) > 0 && p.step == live && !p.again {
+	for len(records) > 0 && got.Bad == "" {
 		v, rest, err := batch.Next(records)
 		if err != nil {
-			l.odd(p, records, buf, err)
-			break
+			l.odd(p, records, position, buf, err, got)
+			return
 		}
 		if misplaced(v, at, at == p.edge || at != e.Offset, e.HighWatermark) {
-			l.bad(p, fmt.Sprintf("damaged batch on the source at offset %d: it says that it holds offsets %d to %d", at, v.BaseOffset(), v.LastOffset()))
-			break
+			got.Bad = fmt.Sprintf("damaged batch on the source at offset %d: it says that it holds offsets %d to %d", at, v.BaseOffset(), v.LastOffset())
+			return
 		}
 		records, at = rest, v.NextOffset()
 		p.edge = at
-		l.admit(p, v, filter.Drop(v), buf)
+		if v.NextOffset() <= position {
+			continue
+		}
+		pc, bad := l.admit(p, v, position, filter.Drop(v), buf)
+		if bad != "" {
+			got.Bad = bad
+			return
+		}
+		got.Pieces = append(got.Pieces, pc)
+		position = pc.Next
 	}
-	l.advance(p)
 }
 
 // misplaced says whether a batch cannot be what stands at an offset. Base offsets are outside the checksum, so a damaged
@@ -71,24 +90,6 @@ func misplaced(v batch.View, at int64, edge bool, highWatermark int64) bool {
 	return v.BaseOffset() > at && highWatermark >= 0 && v.BaseOffset() >= highWatermark
 }
 
-// bad stops the partition at what cannot be mirrored, once what stands in front of that is on the target.
-func (l *Lane) bad(p *part, reason string) {
-	if !l.frontFirst(p) {
-		l.halt(p, reason, true)
-	}
-}
-
-// frontFirst has what is queued go to the target before the partition is read again from there: a stop would throw it away,
-// and so would each later try, whose answer brings both again. It is false where nothing is queued or on its way.
-func (l *Lane) frontFirst(p *part) bool {
-	if p.core.Idle() {
-		return false
-	}
-	p.feed.stop(l.flow)
-	p.again = true
-	return true
-}
-
 func (l *Lane) giveBack(e fetched) {
 	if len(e.Records) == 0 {
 		return
@@ -97,12 +98,8 @@ func (l *Lane) giveBack(e fetched) {
 	e.feed.free(l.flow, int64(len(e.Records)))
 }
 
-// admit decides about one batch and queues it.
-func (l *Lane) admit(p *part, v batch.View, aborted bool, buf *buffer) {
-	position := p.core.Next()
-	if v.NextOffset() <= position {
-		return
-	}
+// admit decides about one batch from a position on; bad is why it cannot be mirrored.
+func (l *Lane) admit(p *part, v batch.View, position int64, aborted bool, buf *buffer) (pc lane.Piece, bad string) {
 	action, reason := batch.Decide(v, aborted, batch.Case{
 		Position: position, MaxBytes: p.MaxBytes, KeepAppendTime: !p.AppendTime,
 	})
@@ -111,71 +108,64 @@ func (l *Lane) admit(p *part, v batch.View, aborted bool, buf *buffer) {
 		if reason == batch.ReasonTooLarge {
 			text += fmt.Sprintf(": it has %d bytes, %s takes %d", len(v), p.Remote, p.MaxBytes)
 		}
-		l.bad(p, text)
-		return
+		return pc, text
 	}
-	pc := lane.Piece{
-		ID: l.nextID(), First: position, Next: v.NextOffset(), Size: len(v), Count: v.Count(),
+	pc = lane.Piece{
+		ID: l.nextID(), First: position, Next: v.NextOffset(), Size: len(v), Count: v.Count(), Base: v.BaseOffset(), LeaderEpoch: v.LeaderEpoch(),
 		MaxTimestamp: v.MaxTimestamp(), Kind: uint8(v.Codec()) & 7, Skip: action == batch.Skip,
 	}
 	pc.Alone = action != batch.Raw || len(v) >= lane.MergeBelow(pc.Kind)
-	// What goes as it is the target checks. Damage that only shows when records are packed anew would hold back what they are
-	// packed with too.
-	if !pc.Skip && (action != batch.Raw || !pc.Alone) {
-		if err := v.CheckCRC(); err != nil {
-			l.bad(p, fmt.Sprintf("damaged batch on the source at offset %d: %v", v.BaseOffset(), err))
-			return
-		}
-	}
-	p.core.Map().NoteEpoch(v.LeaderEpoch(), sourceOffset(max(position, v.BaseOffset())))
-	if !p.core.Accept(pc) {
-		return
-	}
 	if pc.Skip {
 		l.flow.counters.Skipped.Add(1)
-		return
+		return pc, ""
+	}
+	// What goes as it is the target checks. Damage that only shows when records are packed anew would hold back what they are
+	// packed with too.
+	if action != batch.Raw || !pc.Alone {
+		if err := v.CheckCRC(); err != nil {
+			return pc, fmt.Sprintf("damaged batch on the source at offset %d: %v", v.BaseOffset(), err)
+		}
 	}
 	buf.refs++
 	p.pieces[pc.ID] = &piece{view: v, buf: buf, raw: action == batch.Raw, crop: position}
+	return pc, ""
 }
 
 // odd handles bytes that are no v2 batch: a set of an older format, or damage.
-func (l *Lane) odd(p *part, records []byte, buf *buffer, err error) {
+func (l *Lane) odd(p *part, records []byte, position int64, buf *buffer, err error, got *lane.Fetched) {
 	if !errors.Is(err, batch.ErrMagic) {
-		l.bad(p, fmt.Sprintf("damaged batch on the source after offset %d: %v", p.core.Next(), err))
+		got.Bad = fmt.Sprintf("damaged batch on the source after offset %d: %v", position, err)
 		return
 	}
 	// The formats before v2 are rare and always rebuilt. v2 batches behind them in the same answer (a segment in which the
 	// format changed) are fetched again.
 	set, _, err := batch.Legacy(records)
 	if err != nil {
-		l.bad(p, fmt.Sprintf("messages of an old format on the source after offset %d: %v", p.core.Next(), err))
+		got.Bad = fmt.Sprintf("messages of an old format on the source after offset %d: %v", position, err)
 		return
 	}
-	outs, next, err := l.flow.builder.RebuildLegacy(set, batch.RebuildOptions{Position: p.core.Next(), MaxBytes: p.MaxBytes})
+	outs, next, err := l.flow.builder.RebuildLegacy(set, batch.RebuildOptions{Position: position, MaxBytes: p.MaxBytes})
 	if err != nil {
-		l.bad(p, fmt.Sprintf("messages of an old format on the source after offset %d: %v", p.core.Next(), err))
+		got.Bad = fmt.Sprintf("messages of an old format on the source after offset %d: %v", position, err)
 		return
 	}
-	position := p.core.Next()
+	got.Partial = true
 	for i := range outs {
 		pc := lane.Piece{
 			ID: l.nextID(), First: position, Next: outs[i].Last, Size: len(outs[i].Bytes), Count: outs[i].Count,
-			MaxTimestamp: outs[i].MaxTimestamp, Alone: true,
+			MaxTimestamp: outs[i].MaxTimestamp, LeaderEpoch: -1, Alone: true,
 		}
 		if i == len(outs)-1 {
 			pc.Next = next
 		}
 		position = pc.Next
-		if p.core.Accept(pc) {
-			buf.refs++
-			p.pieces[pc.ID] = &piece{legacy: &outs[i], buf: buf}
-		}
+		buf.refs++
+		p.pieces[pc.ID] = &piece{legacy: &outs[i], buf: buf}
+		got.Pieces = append(got.Pieces, pc)
 	}
 	if len(outs) == 0 && next > position {
-		p.core.Accept(lane.Piece{ID: l.nextID(), First: position, Next: next, Skip: true})
+		got.Pieces = append(got.Pieces, lane.Piece{ID: l.nextID(), First: position, Next: next, LeaderEpoch: -1, Skip: true})
 	}
-	p.feed.start(l.flow, p.core.Next(), -1)
 }
 
 func (l *Lane) nextID() uint64 {
@@ -184,25 +174,25 @@ func (l *Lane) nextID() uint64 {
 }
 
 // prepare makes the outputs of the pieces that go as one.
-func (l *Lane) prepare(p *part, ids []uint64) {
+func (l *Lane) prepare(p *part, ask lane.Prepare) {
 	var data []*piece
-	for _, id := range ids {
+	for _, id := range ask.Pieces {
 		if pc := p.pieces[id]; pc != nil {
 			data = append(data, pc)
 			delete(p.pieces, id)
 		}
 	}
-	next := p.core.QueuedNext(len(ids))
+	next := p.core.QueuedNext(ask.N)
 	outs, err := l.outputs(p, data)
 	if err != nil {
 		for _, pc := range data {
 			pc.buf.drop(l.flow)
 		}
-		l.halt(p, fmt.Sprintf("prepare source records before offset %d: %v", next, err), true)
+		l.step(p, lane.Unprepared{N: ask.N, Reason: fmt.Sprintf("prepare source records before offset %d: %v", next, err)})
 		return
 	}
 	outs[len(outs)-1].Next = next
-	l.act(p, p.core.Prepared(len(ids), outs, now()))
+	l.step(p, lane.Prepared{N: ask.N, Outs: outs})
 }
 
 // outputs gives the raw batch itself, or what it takes to rebuild or merge. Every output refers to all buffers of the

@@ -38,7 +38,7 @@ func (f *Flow) sameReads(ctx context.Context, c *ledger.Contents) error {
 			continue // the partition stops for that
 		}
 		to := kafka.TP{Topic: h.RemoteTopic, Partition: p.Partition}
-		landed, _, _, err := f.look(ctx, to, int64(m.TargetEnd()), h.ProducerID)
+		landed, _, err := f.look(ctx, to, int64(m.TargetEnd()), h.ProducerID)
 		switch {
 		case errors.Is(err, kafka.ErrNoTopic):
 		case err != nil:

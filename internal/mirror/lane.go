@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 	"tidemark/internal/wire"
 )
 
-// tick is how often a lane looks at its timers: retries, head flushes, restarts.
+// tick is how often a lane looks at its timers: retries, heads, restarts.
 const tick = 50 * time.Millisecond
 
 // rejudgeEvery is how often positions are translated again without news from the source: those ahead of the mirror
@@ -28,11 +27,11 @@ const rejudgeEvery = 200
 // "released", and its next owner fences and looks.
 const drainFor = 8 * time.Second
 
-// Lane is one owned lane. Run is its life; all fields below inbox belong to Run's goroutine.
+// Lane is one owned lane. RunLane is its life. Everything below the inbox is touched by that goroutine only, but for configs,
+// which Flow's lock guards, and coord, which has its own; discard, when the lane has ended, holds the inbox's lock.
 type Lane struct {
 	n    int32
 	flow *Flow
-	log  *slog.Logger
 
 	inbox struct {
 		sync.Mutex
@@ -47,6 +46,7 @@ type Lane struct {
 	ledger   *journal
 	verdicts map[int32]*journal
 	parts    map[kafka.TP]*part
+	looks    []look // that the partitions' cores have asked for, to be started together
 	ids      uint64
 	gone     string // why the lane is not ours any more
 
@@ -62,8 +62,6 @@ type Lane struct {
 	fencingRows  bool // of a verdicts partition, under way
 	fencedRowsAt time.Time
 
-	draining bool
-
 	configs     map[string]ledger.Configs // of topics whose first partition is in the lane; the flow's mu guards them
 	contents    *ledger.Contents          // as read at take-over, for partitions that the flow names later
 	how         lane.Handover
@@ -71,9 +69,10 @@ type Lane struct {
 	limits      lane.Limits
 	unfenced    map[kafka.TP]error // written partitions that could not be fenced at take-over, by source partition
 	claimed     bool               // our claim is in the ledger: nothing is written to a partition before
-	unclean     bool
-	releasing   bool
-	released    bool
+
+	draining bool
+	release  lane.Release
+	released bool
 }
 
 // Events. Results of jobs carry what the job found.
@@ -90,20 +89,19 @@ type (
 	}
 	answered struct {
 		part   *part
-		core   *lane.Part
 		unit   *lane.Unit
 		result wire.Result
 	}
 	journaled struct {
 		journal *journal
-		flight  *flight
+		flight  *lane.Flight
 		result  wire.Result
 	}
 )
 
 func (f *Flow) newLane(n int32) *Lane {
 	return &Lane{
-		n: n, flow: f, log: f.log.With("lane", n), wake: make(chan struct{}, 1),
+		n: n, flow: f, wake: make(chan struct{}, 1),
 		verdicts: map[int32]*journal{}, parts: map[kafka.TP]*part{}, rows: map[verdicts.Key]published{}, unfenced: map[kafka.TP]error{},
 	}
 }
@@ -145,6 +143,7 @@ func (f *Flow) RunLane(ctx, abort context.Context, n int32) error {
 		return fmt.Errorf("take over lane %d: %w", n, err)
 	}
 	l.limits = f.Limits
+	l.limits.Committed = f.Committed
 	if f.Static && (how == lane.Crashed || how == lane.Expired) {
 		l.limits.HoldOldUntil = now() + f.SessionTimeout.Milliseconds()
 	}
@@ -167,6 +166,7 @@ func (l *Lane) loop(ctx, abort context.Context) error {
 	done := ctx.Done()
 	var deadline time.Time
 	l.partitionsChanged()
+	l.startLooks()
 	for {
 		select {
 		case <-abort.Done():
@@ -181,6 +181,7 @@ func (l *Lane) loop(ctx, abort context.Context) error {
 		for _, e := range l.take() {
 			l.handle(e)
 		}
+		l.startLooks()
 		l.kick()
 		if l.gone != "" {
 			return fmt.Errorf("lane %d is lost: %s", l.n, l.gone)
@@ -211,8 +212,10 @@ func (l *Lane) handle(e any) {
 	case remembered:
 		k := ledger.Key{Kind: ledger.KindConfigs, Topic: e.topic}
 		l.ledger.add([]byte(k.String()), e.configs.Encode(), nil)
-	case opened:
-		l.opened(e)
+	case lookEnded:
+		l.lookEnded(e)
+	case lookProgress:
+		l.step(e.part, lane.LookProgress{Read: e.read, Of: e.of})
 	case partFenced:
 		l.partFenced(e)
 	case partLooked:
@@ -223,6 +226,8 @@ func (l *Lane) handle(e any) {
 		l.rowsFenced(e)
 	case starts:
 		l.started(e)
+	case describe:
+		e.reply <- l.live()
 	default:
 		panic(fmt.Sprintf("mirror: unknown lane event %T", e))
 	}
@@ -238,70 +243,34 @@ func (l *Lane) partitionsChanged() {
 		}
 		p := l.parts[tp]
 		if p == nil {
-			p = newPart(info)
-			l.parts[tp] = p
-			l.fromLedger(p)
+			p = l.newPart(info)
+			if l.draining {
+				l.step(p, lane.Drain{})
+			}
 		}
-		l.inform(p, info)
+		p.Partition = info
+		l.step(p, lane.Named{Facts: l.facts(info)})
 	}
 	for tp, p := range l.parts {
-		if _, ok := ps[tp]; !ok && len(ps) > 0 && !p.absent {
-			p.absent = true
-			l.halt(p, "the source topic is gone, not mirrored any more, or hidden from us (DESCRIBE on it is missing)", false)
+		if _, ok := ps[tp]; !ok && len(ps) > 0 {
+			l.step(p, lane.Absent{})
 		}
 	}
-	l.openAll()
 	l.translateAll()
 }
 
-// inform updates a partition's facts. A source topic with another id under the same name is another topic: its offsets
-// mean nothing for the old one, so the partition stops instead of going on at a number that fits by chance.
-func (l *Lane) inform(p *part, info Partition) {
-	old := p.Partition
-	p.Partition = info
-	if p.absent {
-		p.absent, p.reopen = false, true
-		p.retryAt = 1
-	}
-	if m := p.m(); m != nil {
-		if why := anotherSource(m, l.flow.SourceCluster); why != "" {
-			l.halt(p, why, false) // before the topic ids, which differ too
-			return
-		}
-		if why := p.recreated(m); why != "" {
-			l.halt(p, why, false)
-			return
-		}
-	}
-	switch {
-	case p.step != halted || old.NotYet == "":
-	case info.NotYet == "":
-		p.retryAt = 1
-	case p.reason == old.NotYet:
-		l.halt(p, info.NotYet, true) // one obstacle is gone and the next one shows
-	}
+// facts are what the core needs to know of a partition.
+func (l *Lane) facts(info Partition) lane.Facts {
+	return lane.Facts{SourceTopicID: info.SourceTopicID, TargetTopicID: info.TargetTopicID, SourceCluster: l.flow.SourceCluster, NotYet: info.NotYet}
 }
 
 func (l *Lane) tick() {
 	t := now()
 	l.tellUnreadable(t)
 	for _, p := range l.parts {
-		switch {
-		case p.step == halted && p.retryAt != 0 && t >= p.retryAt:
-			l.restart(p)
-		case p.step == live:
-			if t-p.liveAt >= goesOnAfter && p.heard {
-				l.goesOn(p)
-			}
-			if at := p.core.WakeAt(); at != 0 && t >= at {
-				l.advance(p)
-			}
-			l.listen(p, t)
-		}
-		l.flushIfDue(p, t)
+		l.step(p, lane.Tick{})
 		l.syncIfDue(p, t)
 	}
-	l.openAll()
 	l.keepalive()
 	l.fenceRows()
 	l.askStarts()
@@ -320,8 +289,8 @@ func (l *Lane) kick() {
 		js = append(js, j)
 	}
 	for _, j := range js {
-		if err := j.kick(); err != nil && l.gone == "" {
-			l.gone = err.Error()
+		if err := j.kick(); err != nil {
+			l.lose(err.Error())
 		}
 	}
 }
@@ -334,16 +303,14 @@ func (l *Lane) discard() {
 	defer l.inbox.Unlock()
 	l.inbox.closed = true
 	for _, p := range l.parts {
-		if p.feed != nil {
-			p.feed.stop(l.flow)
-		}
+		p.feed.stop(l.flow)
 	}
 	for _, e := range l.inbox.events {
 		l.late(e)
 	}
 	l.inbox.events = nil
 	for _, p := range l.parts {
-		l.dropAll(p)
+		p.dropAll(l.flow)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/batch"
@@ -31,6 +32,7 @@ func bareLane(t *testing.T) (*rig, *Flow, *Lane) {
 	l := f.newLane(0)
 	l.id = lane.Identity{ProducerID: 77, Epoch: 9}
 	l.limits = r.settings.Limits
+	l.limits.Committed = r.settings.Committed
 	l.adopt(ledger.NewContents(), lane.Crashed)
 	l.startsAt, l.keepAt = time.Now(), time.Now()
 	l.jobs, l.jobsCtx = errgroup.WithContext(t.Context())
@@ -38,18 +40,42 @@ func bareLane(t *testing.T) (*rig, *Flow, *Lane) {
 	return r, f, l
 }
 
-// livePart is a partition of a bare lane that the core decides about; nothing is read yet.
+// livePart is a partition of a bare lane that is mirrored from source offset 0 on.
 func livePart(t *testing.T) (*Flow, *Lane, *part) {
 	t.Helper()
 	_, f, l := bareLane(t)
-	tp := kafka.TP{Topic: "t", Partition: 0}
-	p := newPart(Partition{TP: tp, Remote: "A.t"})
-	l.parts[tp] = p
-	p.core = lane.NewPart(l.limits, offsetmap.New(offsetmap.Origin{}), 9)
-	p.feed = &feed{tp: tp, lane: l, cap: 1 << 20}
-	f.feeds[tp] = p.feed
-	p.step = live
-	return f, l, p
+	return f, l, l.liven(t, "t", 0, offsetmap.New(offsetmap.Origin{}))
+}
+
+// liven has a partition of a bare lane live, with a map, as if both logs had been looked at and its head been acknowledged.
+func (l *Lane) liven(t *testing.T, topic string, n int32, m *offsetmap.Map) *part {
+	t.Helper()
+	tp := kafka.TP{Topic: topic, Partition: n}
+	p := l.newPart(Partition{TP: tp, Remote: "A." + topic})
+	l.step(p, lane.Named{Facts: l.facts(p.Partition)})
+	l.looks = nil
+	l.step(p, lane.LookEnded{Map: m, Epoch: 9})
+	l.step(p, lane.HeadAcked{N: 1})
+	if !p.core.Is(lane.Live) {
+		t.Fatalf("not live: %s", p.core.Reason())
+	}
+	return p
+}
+
+// sent gives what the lane's ledger journal sends next, and has it acknowledged.
+func (l *Lane) sent() (recs []lane.Record) {
+	for f := l.ledger.Next(now()); f != nil; f = l.ledger.Next(now()) {
+		recs = append(recs, f.Records...)
+		l.ledger.Answered(f, lane.Result{Answer: lane.Acked}, now())
+	}
+	return recs
+}
+
+// take and handle everything that waits in the lane's inbox.
+func (l *Lane) handleAll() {
+	for _, e := range l.take() {
+		l.handle(e)
+	}
 }
 
 // dataBatch is a batch of n records as a source broker stores it at an offset.
@@ -73,17 +99,10 @@ func dataBatch(t *testing.T, base int64, n int) []byte {
 // An answer that was in the inbox when reading began again lower is taken: the records between are never copied.
 func TestStaleAnswerIsGivenBack(t *testing.T) {
 	f, l, p := livePart(t)
-	tp := p.TP
-	// while heading, the fetcher reads on at 50
-	p.step = heading
-	p.feed.start(f, 50, -1)
-	f.sink(wire.Fetched{TP: tp, Offset: 50, Records: dataBatch(t, 50, 10), Release: func() {}, HighWatermark: -1, LastStable: -1, LogStart: -1})
-	// the head's acknowledgement is handled first: live, reading begins again at 0
-	p.step = live
-	l.readOn(p)
-	for _, e := range l.take() {
-		l.handle(e)
-	}
+	p.feed.start(f, 50, -1) // reading went on at 50
+	f.sink(wire.Fetched{TP: p.TP, Offset: 50, Records: dataBatch(t, 50, 10), Release: func() {}, HighWatermark: -1, LastStable: -1, LogStart: -1})
+	l.step(p, lane.GoOn{}) // begins again at 0
+	l.handleAll()
 	if n := p.core.Next(); n != 0 {
 		t.Fatalf("LOSS: core wants %d next; source offsets 0..49 were never fetched", n)
 	}
@@ -97,9 +116,7 @@ func TestBytesAreStampedAfterALeaseGap(t *testing.T) {
 	p.feed.start(f, 0, -1)
 	f.sink(wire.Fetched{TP: tp, Offset: 0, Records: dataBatch(t, 0, 10), Release: func() {}, HighWatermark: -1, LastStable: -1, LogStart: -1})
 	for range 20 {
-		for _, e := range l.take() {
-			l.handle(e)
-		}
+		l.handleAll()
 		l.tick()
 		if err := wait(t.Context(), 20*time.Millisecond); err != nil {
 			t.Fatal(err)
@@ -121,25 +138,21 @@ func TestBytesAreStampedAfterALeaseGap(t *testing.T) {
 // opening fails (source away): the head of the dead owner is overwritten with an anchor that never was.
 func TestFailedOpeningKeepsTheAnchor(t *testing.T) {
 	_, _, l := bareLane(t)
-	tp := kafka.TP{Topic: "t", Partition: 0}
-	p := newPart(Partition{TP: tp, Remote: "A.t"})
-	l.parts[tp] = p
 	m := offsetmap.New(offsetmap.Origin{})
 	_ = m.Append(offsetmap.Run{Source: 0, Target: 0, Count: 100})
-	p.head = &ledger.Head{Topic: "t", RemoteTopic: "A.t", ProducerID: 77, Epoch: 8, Sequence: 100}
-	p.loaded = m
-	p.step = opening
-	p.loaded = nil
-	p.looks = patience // it has failed for a while
-	l.opened(opened{part: p, m: m, err: context.DeadlineExceeded})
+	l.contents.Heads[ledger.Partition{Topic: "t"}] = ledger.Head{Topic: "t", RemoteTopic: "A.t", ProducerID: 77, Epoch: 8, Sequence: 100, Map: m.AppendTail(nil)}
+	p := l.newPart(Partition{TP: kafka.TP{Topic: "t"}, Remote: "A.t"})
+	l.step(p, lane.Named{Facts: l.facts(p.Partition)})
+	l.looks = nil
+	l.handle(lookEnded{part: p, out: lane.LookEnded{Err: context.DeadlineExceeded.Error()}})
 	found := false
-	for _, e := range l.ledger.pending {
-		k, _ := ledger.ParseKey(e.rec.Key)
+	for _, rec := range l.sent() {
+		k, _ := ledger.ParseKey(rec.Key)
 		if k.Kind != ledger.KindHead {
 			continue
 		}
 		found = true
-		h, err := ledger.DecodeHead(k, e.rec.Value)
+		h, err := ledger.DecodeHead(k, rec.Value)
 		if err != nil || h.State != ledger.Stopped {
 			t.Errorf("head %+v, %v", h, err)
 		}
@@ -155,29 +168,29 @@ func TestFailedOpeningKeepsTheAnchor(t *testing.T) {
 // a reopened partition whose look fails is neither halted nor backed off.
 func TestFailedReopeningStops(t *testing.T) {
 	_, l, p := livePart(t)
-	l.outOfRange(p, fetched{feed: p.feed, Fetched: wire.Fetched{TP: p.TP, Offset: 7}})
-	l.restart(p)
-	p.step = opening
-	l.opened(opened{part: p, m: p.core.Map(), reason: "the source log was truncated"})
-	if p.step != halted || p.reason == "" {
-		t.Fatalf("SILENT: step %d reason %q reopen %v: openAll looks again at every tick", p.step, p.reason, p.reopen)
+	l.step(p, refusal(p.TP, 7, kerr.OffsetOutOfRange.Code))
+	l.tick()
+	if !p.core.Is(lane.Opening) || len(l.looks) != 1 {
+		t.Fatalf("%d looks at both ends", len(l.looks))
+	}
+	l.looks = nil
+	l.handle(lookEnded{part: p, out: lane.LookEnded{Map: p.core.Map(), Reason: "the source log was truncated"}})
+	l.tick()
+	if !p.core.Is(lane.Stopped) || p.core.Reason() == "" || len(l.looks) != 0 {
+		t.Fatalf("SILENT: reason %q, %d looks: looked at again at every tick", p.core.Reason(), len(l.looks))
 	}
 }
 
 // trim never happens where acknowledgements carry the log start.
 func TestAcknowledgedLogStartTrims(t *testing.T) {
 	_, _, l := bareLane(t)
-	tp := kafka.TP{Topic: "t", Partition: 0}
-	p := newPart(Partition{TP: tp, Remote: "A.t"})
-	l.parts[tp] = p
 	m := offsetmap.New(offsetmap.Origin{})
 	for i := range int64(1000) {
 		_ = m.Append(offsetmap.Run{Source: offsetmap.SourceOffset(2 * i), Target: offsetmap.TargetOffset(i), Count: 1})
 	}
 	m.Seal()
-	p.core = lane.NewPart(l.limits, m, 9)
-	p.step = live
-	l.answer(answered{part: p, core: p.core, unit: &lane.Unit{}, result: wire.Result{LogStart: 1000}})
+	p := l.liven(t, "t", 0, m)
+	l.answer(answered{part: p, unit: &lane.Unit{}, result: wire.Result{LogStart: 1000}})
 	l.started(starts{at: map[kafka.TP]int64{p.remoteTP(): 1000}})
 	if n := len(m.Blocks()); n != 0 {
 		t.Fatalf("GROWS: %d blocks below the log start are kept", n)
@@ -187,23 +200,19 @@ func TestAcknowledgedLogStartTrims(t *testing.T) {
 // a topic that is missing in one look stays stopped for ever.
 func TestTopicMissingInOneLookGoesOn(t *testing.T) {
 	_, f, l := bareLane(t)
-	tp := kafka.TP{Topic: "t", Partition: 0}
+	p := l.liven(t, "t", 0, offsetmap.New(offsetmap.Origin{}))
 	other := kafka.TP{Topic: "u", Partition: 0}
-	all := map[kafka.TP]Partition{tp: {TP: tp, Remote: "A.t"}, other: {TP: other, Remote: "A.u", NotYet: "x"}}
-	f.partitions = all
-	l.draining = true // no jobs in this test
-	l.partitionsChanged()
-	p := l.parts[tp]
-	p.core = lane.NewPart(l.limits, offsetmap.New(offsetmap.Origin{}), 9)
-	p.step = live
+	all := map[kafka.TP]Partition{p.TP: p.Partition, other: {TP: other, Remote: "A.u", NotYet: "x"}}
 	f.partitions = map[kafka.TP]Partition{other: all[other]}
 	l.partitionsChanged()
+	if !p.core.Is(lane.Stopped) {
+		t.Fatal("mirrored on though the topic is gone")
+	}
 	f.partitions = all
 	l.partitionsChanged()
-	l.draining = false
 	l.tick()
-	if p.step == halted && p.retryAt == 0 {
-		t.Fatalf("STOPPED for ever: %q", p.reason)
+	if p.core.Is(lane.Stopped) {
+		t.Fatalf("STOPPED for ever: %q", p.core.Reason())
 	}
 }
 
@@ -215,10 +224,10 @@ func TestKeepaliveOnABusyLedger(t *testing.T) {
 	for range 50 {
 		l.ledger.add([]byte("x"), []byte("y"), nil) // a head of some busy partition in each tick
 		l.keepalive()
-		if l.ledger.held {
+		if l.ledger.Held() {
 			return
 		}
-		l.ledger.pending = nil // acknowledged before the next tick
+		l.sent() // acknowledged before the next tick
 	}
 	t.Fatal("keepalive overdue by an hour was never started in 50 ticks that each queued a head")
 }
@@ -229,31 +238,21 @@ func TestDrainGivesBackWhatArrives(t *testing.T) {
 	fl := &flip{}
 	fl.ok.Store(true)
 	f.lease = fl
-	tp := kafka.TP{Topic: "t", Partition: 0}
-	p := newPart(Partition{TP: tp, Remote: "A.t"})
-	l.parts[tp] = p
 	l.limits.HoldOldUntil = now() + 1_000_000 // keeps the old batch queued; a full window does the same
-	p.core = lane.NewPart(l.limits, offsetmap.New(offsetmap.Origin{}), 9)
-	p.feed = &feed{tp: tp, lane: l, cap: 1 << 20}
-	f.feeds[tp] = p.feed
-	p.step = live
-	p.feed.start(f, 0, -1)
+	p := l.liven(t, "t", 0, offsetmap.New(offsetmap.Origin{}))
+	tp := p.TP
 	old, _ := batch.Build([]batch.Record{{Value: []byte("v"), Timestamp: 1}}, batch.None, batch.NoStamp())
 	f.sink(wire.Fetched{TP: tp, Offset: 0, Records: old, Release: func() {}, HighWatermark: -1, LastStable: -1, LogStart: -1})
-	for _, e := range l.take() {
-		l.handle(e)
-	}
+	l.handleAll()
 	f.sink(wire.Fetched{TP: tp, Offset: 1, Records: marker(t, 1), Release: func() {}, HighWatermark: -1, LastStable: -1, LogStart: -1})
 	l.drain()
-	for _, e := range l.take() {
-		l.handle(e)
-	}
+	l.handleAll()
 	l.claimed = true
 	for range 3 {
 		_, _ = l.drained(time.Now().Add(time.Hour))
 	}
 	if th := p.core.Map().Through(); th != 0 {
-		t.Fatalf("LOSS: after the drain through is %d, map holds %d records; clean=%v unclean=%v", th, p.core.Map().Count(0, 1<<40), p.core.Clean(), l.unclean)
+		t.Fatalf("LOSS: after the drain through is %d, map holds %d records; clean=%v", th, p.core.Map().Count(0, 1<<40), p.core.Clean())
 	}
 }
 
@@ -276,14 +275,18 @@ func marker(t *testing.T, base int64) []byte {
 // A partition that hears nothing although the source holds more starts reading again by itself.
 func TestSilentPartitionReadsOn(t *testing.T) {
 	f, l, p := livePart(t)
+	l.step(p, lane.Fetched{Source: lane.Seen{SourceStart: -1, SourceEnd: 80, SourceStable: 80, TargetStart: -1}})
 	p.feed.start(f, 50, -1) // reading went on elsewhere
-	p.sourceLSO, p.heardAt = 80, now()
-	l.tick()
-	if asked, _, _ := p.feed.state(); asked != 50 {
-		t.Fatalf("reading started again at once, at %d", asked)
+	t0 := now()
+	// A source that is away with a backlog is trouble that the fetcher reports after 5 s and every 10 s: starting again in
+	// between would be a warning for each partition, and would put off the report for ever.
+	for _, at := range []int64{t0, t0 + 11_000, t0 + 59_000} {
+		l.act(p, p.core.Step(lane.Tick{}, at))
+		if asked, _, _ := p.feed.state(); asked != 50 {
+			t.Fatalf("reading started again after %d ms, at %d", at-t0, asked)
+		}
 	}
-	p.heardAt -= silence
-	l.tick()
+	l.act(p, p.core.Step(lane.Tick{}, t0+61_000))
 	if asked, _, _ := p.feed.state(); asked != 0 {
 		t.Fatalf("reading is at %d, want 0", asked)
 	}

@@ -1,10 +1,11 @@
 package mirror
 
 import (
-	"log/slog"
 	"sync"
 
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
+	"tidemark/internal/lane"
 )
 
 // outage says that partitions of the source cannot be read, and when that is over, in one line for all lanes of a flow: a
@@ -29,7 +30,7 @@ const (
 )
 
 // note takes what a lane sees at time t, in ms.
-func (o *outage) note(log *slog.Logger, lane int32, u unread, t int64) {
+func (o *outage) note(say func(events.Kind, ...any), lane int32, u unread, t int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if u.partitions == 0 {
@@ -42,7 +43,7 @@ func (o *outage) note(log *slog.Logger, lane int32, u unread, t int64) {
 	}
 	if len(o.lanes) == 0 {
 		if o.saidAt != 0 {
-			log.Info("the source can be read again")
+			say(events.SourceBack)
 		}
 		o.since, o.saidAt = 0, 0
 		return
@@ -58,16 +59,16 @@ func (o *outage) note(log *slog.Logger, lane int32, u unread, t int64) {
 	for _, other := range o.lanes {
 		n, example = n+other.partitions, other
 	}
-	log.Warn("partitions of the source cannot be read for now", "partitions", n, "one", example.one.String(), "error", example.err)
+	say(events.SourceAway, "partitions", n, "one", example.one.String(), "error", example.err)
 }
 
 // tellUnreadable counts the partitions of the source that the lane cannot read at time t.
 func (l *Lane) tellUnreadable(t int64) {
 	var u unread
 	for _, p := range l.parts {
-		if p.step == live && p.unreadable != nil {
+		if p.core.Is(lane.Live) && p.unreadable != nil {
 			u = unread{partitions: u.partitions + 1, one: p.TP, err: p.unreadable}
 		}
 	}
-	l.flow.unread.note(l.flow.log, l.n, u, t)
+	l.flow.unread.note(l.flow.say, l.n, u, t)
 }

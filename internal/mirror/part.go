@@ -1,78 +1,32 @@
 package mirror
 
 import (
-	"cmp"
-
 	"tidemark/internal/batch"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
-	"tidemark/offsetmap"
 )
 
-// step is where a partition stands between "in the lane" and "mirrored".
-type step uint8
-
-const (
-	unopened step = iota // nothing known yet, or to be tried again at retryAt
-	opening              // a job looks at both ends
-	heading              // its head is on the way to the ledger; nothing may be written before (MR1)
-	live                 // core decides
-	halted               // core is stopped, or opening failed
-)
-
-// stopLater is a reason to stop that came up while a job was looking at the partition.
-type stopLater struct {
-	reason string
-	retry  bool
-}
-
-// part is one partition of a lane. Only the lane's goroutine touches it.
+// part is one partition of a lane: what it is about (Partition), what becomes of it (core), and the bytes that core decides
+// about. Only the lane's goroutine touches it.
 type part struct {
 	Partition
-	step    step
-	reason  string // why it is halted
-	said    string // the reason last logged: a partition that stays stopped says so once
-	former  string // why it was stopped when the lane's last owner ended; empty once it goes on or was said anew
-	liveAt  int64  // when it went live last, ms
-	heard   bool   // the source has answered since reading began last
-	edge    int64  // source offset after the last batch seen: the next one begins there or behind
-	looks   int    // looks in a row that failed for reasons that pass
-	heardAt int64  // when reading last brought something that could be used, ms
+	core *lane.Partition
 
-	again bool // what was queued goes to the target first, then it is read again from there: see frontFirst
+	feed    *feed
+	head    *ledger.Head  // as loaded from the ledger; nil if there was none
+	begin   *ledger.Begin // where mirroring begins by choice; nil: with the oldest record
+	damaged string        // why the ledger record cannot be used
+	round   int           // counts fences and looks; an answer to an earlier one is of no use
 
+	edge       int64 // source offset after the last batch seen: the next one begins there or behind
 	unreadable error // why the source cannot be read now; nil: all is well, as far as is known
-	retryAt    int64
-
-	stopAfter *stopLater
-	feed      *feed
-	core      *lane.Part
-	loaded    *offsetmap.Map // from the ledger, until opened
-	head      *ledger.Head   // as loaded from the ledger; nil if there was none
-	begin     *ledger.Begin  // where mirroring begins by choice; nil: with the oldest record
-	damaged   string         // why the ledger record cannot be used
-	uncertain int64          // of the core, as logged
-	others    int64          // offsets that others wrote to the remote partition, as known to the map when it was logged last
-	othersAt  int64          // when that was, ms
-	absent    bool           // the last look at the topics did not show it
-	reopen    bool           // both ends must be looked at again before it goes on
 
 	pieces map[uint64]*piece
 	outs   map[uint64]*out
 
-	// Head keeping.
-	dirty      bool
-	headAt     int64 // when the last head was queued, ms
-	sinceHead  int64 // bytes mirrored since
-	headFlight int   // heads on the way
-
-	syncedAt             int64
-	lastUp, lastDown     int64 // last mirrored record, for offset syncs; -1 none
-	syncedUp             int64
-	sourceEnd, sourceLSO int64 // source high watermark and last stable offset, -1 unknown
-	sourceStart          int64
-	targetStart          int64
-	trimmedTo            int64 // target log start that map and rows know of
+	syncedAt         int64
+	lastUp, lastDown int64 // last mirrored record, for offset syncs; -1 none
+	syncedUp         int64
 }
 
 // piece is a fetched batch that the core knows by its ID.
@@ -112,8 +66,16 @@ type out struct {
 	inFlight int           // the transport may still write it
 }
 
-func newPart(p Partition) *part {
-	return &part{Partition: p, pieces: map[uint64]*piece{}, outs: map[uint64]*out{}, edge: -1, lastUp: -1, syncedUp: -1, sourceEnd: -1, sourceLSO: -1, sourceStart: -1, targetStart: -1}
+// newPart begins with what the ledger says, which is nothing for most.
+func (l *Lane) newPart(info Partition) *part {
+	p := &part{Partition: info, pieces: map[uint64]*piece{}, outs: map[uint64]*out{}, edge: -1, lastUp: -1, syncedUp: -1}
+	p.feed = &feed{tp: info.TP, lane: l, cap: max(l.flow.MemoryBytes/8, 2<<20), closed: true}
+	p.core = lane.NewPartition(l.limits, l.fromLedger(p))
+	l.parts[info.TP] = p
+	l.flow.mu.Lock()
+	l.flow.feeds[info.TP] = p.feed
+	l.flow.mu.Unlock()
+	return p
 }
 
 // letGo frees an output once neither the core nor the transport needs it (MR3).
@@ -131,33 +93,14 @@ func (p *part) letGo(f *Flow, id uint64) {
 	}
 }
 
-// settling says that the partition's own fence or the look behind it is under way. What it finds belongs into the map
-// before anything else does: a look at both ends at the same time could note the source's lost records first, and its
-// answer would find the partition in another step and be thrown away.
-func (p *part) settling() bool {
-	_, isStopped := p.core.Stopped()
-	return p.core.Busy() && !isStopped
-}
-
-// was is why the partition was stopped last, until it counts as going on; empty then.
-func (p *part) was() string { return cmp.Or(p.said, p.former) }
-
-// m is the partition's offset map, or nil before it is opened.
-func (p *part) m() *offsetmap.Map {
-	if p.core != nil {
-		return p.core.Map()
+// dropAll lets go of all fetched bytes; outputs that the transport may still write follow when it answers.
+func (p *part) dropAll(f *Flow) {
+	for id, pc := range p.pieces {
+		delete(p.pieces, id)
+		pc.buf.drop(f)
 	}
-	return p.loaded
-}
-
-// recreated says which of the topics is another one now than the one that a map is of, as far as is known.
-func (p *part) recreated(m *offsetmap.Map) string {
-	var unknown [16]byte
-	switch was := m.Origin(); {
-	case p.SourceTopicID != unknown && was.SourceTopicID != p.SourceTopicID:
-		return recreatedSource
-	case p.TargetTopicID != unknown && was.TargetTopicID != p.TargetTopicID:
-		return recreatedRemote
+	for id, o := range p.outs {
+		o.settled = true
+		p.letGo(f, id)
 	}
-	return ""
 }

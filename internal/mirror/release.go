@@ -3,8 +3,10 @@ package mirror
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
+	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
 )
 
@@ -16,65 +18,44 @@ var ErrUnreleased = errors.New("ended without release, the next owner looks at t
 func (l *Lane) drain() {
 	l.draining = true
 	for _, p := range l.parts {
-		if p.feed != nil {
-			p.feed.stop(l.flow)
-		}
-		if p.core == nil {
-			continue
-		}
-		for _, id := range p.core.Drain() {
-			if pc := p.pieces[id]; pc != nil {
-				delete(p.pieces, id)
-				pc.buf.drop(l.flow)
-			}
-		}
+		l.step(p, lane.Drain{})
 	}
 }
 
-// drained goes on with the release: wait for what is in flight, write every head, then the word "released". Without
-// that word (time ran out, something stayed in doubt) the next owner fences and looks.
+// drained goes on with the release, until deadline. Without the word "released" (time ran out, something stayed in doubt)
+// the next owner fences and looks.
 func (l *Lane) drained(deadline time.Time) (finished bool, err error) {
 	if time.Now().After(deadline) {
 		return true, fmt.Errorf("%w: something was still in flight after %v", ErrUnreleased, drainFor)
 	}
 	for _, p := range l.parts {
-		if p.core == nil {
-			continue
-		}
-		if !p.core.Clean() {
-			if p.step != halted {
-				return false, nil
-			}
-			l.unclean = true
-			continue
-		}
-		if p.dirty && p.step == live {
-			l.writeHead(p, nil)
-		}
+		l.act(p, p.core.Flush(now()))
 	}
-	if !l.ledger.idle() {
-		return false, nil
-	}
+	rest := lane.Rest{LedgerIdle: l.ledger.Idle(), RowsIdle: true, Claimed: l.claimed, Unfenced: len(l.unfenced) > 0, Released: l.released}
 	for _, j := range l.verdicts {
-		if j.held {
-			l.unclean = true // not fenced, so it is still the former owner's to write
-		} else if !j.idle() {
-			return false, nil
-		}
+		rest.RowsHeld = rest.RowsHeld || j.Held()
+		rest.RowsIdle = rest.RowsIdle && (j.Held() || j.Idle())
 	}
-	// A partition that could not be fenced when the lane was taken over is still the former owner's to write.
-	switch {
-	case !l.claimed:
-		return true, nil // nothing was written in this claim's name
-	case l.unclean || len(l.unfenced) > 0:
+	switch l.release.Next(l.cores(), rest) {
+	case lane.ReleaseNothing, lane.ReleaseDone:
+		return true, nil
+	case lane.ReleaseUnclean:
 		return true, fmt.Errorf("%w: records of a stopped partition may be on the target without our knowing", ErrUnreleased)
-	}
-	if !l.releasing {
-		l.releasing = true
+	case lane.ReleaseClaim:
 		id := l.coord.get()
 		claim := ledger.Claim{ProducerID: id.ProducerID, Epoch: id.Epoch, TransactionalID: l.txid, Owner: l.flow.Owner, Released: true, At: time.Now()}
 		l.ledger.add([]byte(ledger.Key{Kind: ledger.KindClaim}.String()), claim.Encode(), func() { l.released = true })
-		return false, nil
+	case lane.ReleaseWaits:
 	}
-	return l.released, nil
+	return false, nil
+}
+
+func (l *Lane) cores() iter.Seq[*lane.Partition] {
+	return func(yield func(*lane.Partition) bool) {
+		for _, p := range l.parts {
+			if !yield(p.core) {
+				return
+			}
+		}
+	}
 }

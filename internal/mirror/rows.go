@@ -4,7 +4,9 @@ import (
 	"encoding/hex"
 	"time"
 
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
+	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
@@ -52,7 +54,7 @@ func (l *Lane) forgetRows() {
 // translatePart judges every committed position of a partition and publishes what is news. While a job owns the map
 // the last rows stay as they are.
 func (l *Lane) translatePart(p *part) {
-	if p.step == opening || l.draining || l.ledger == nil {
+	if p.core.Is(lane.Opening) || l.draining || l.ledger == nil {
 		return
 	}
 	_, commits := l.flow.snapshot()
@@ -66,7 +68,7 @@ func (l *Lane) translatePart(p *part) {
 func (l *Lane) rejudge() {
 	_, commits := l.flow.snapshot()
 	for _, p := range l.parts {
-		if p.step == opening || l.draining {
+		if p.core.Is(lane.Opening) || l.draining {
 			continue
 		}
 		for _, c := range commits[p.TP] {
@@ -93,34 +95,32 @@ func (l *Lane) judge(p *part, c verdicts.Commit) {
 	}
 	l.rows[key] = published{committed: c.Offset, metadata: c.Metadata, verdict: v, at: t}
 	source, target := p.SourceTopicID, p.TargetTopicID
-	if m := p.m(); m != nil {
+	if m := p.core.Map(); m != nil {
 		source, target = m.Origin().SourceTopicID, m.Origin().TargetTopicID // a position is one in the topics of its map
 	}
 	l.publish(key, &verdicts.Row{
 		RemoteTopic: p.Remote, SourceTopic: hex.EncodeToString(source[:]), TargetTopic: hex.EncodeToString(target[:]),
-		Committed: c.Offset, CommitAt: -1, Metadata: c.Metadata, ClaimEpoch: l.id.Epoch, SourceEnd: p.sourceEnd,
+		Committed: c.Offset, CommitAt: -1, Metadata: c.Metadata, ClaimEpoch: l.id.Epoch, SourceEnd: p.core.Seen().SourceEnd,
 		Verdict: v, At: time.UnixMilli(t),
 	})
 }
 
 func (l *Lane) input(p *part, c verdicts.Commit) translate.Input {
+	seen := p.core.Seen()
 	in := translate.Input{
 		Committed:   offsetmap.SourceOffset(c.Offset),
-		SourceStart: offsetmap.SourceOffset(p.sourceStart), LastStable: translate.Unknown,
-		TargetStart: offsetmap.TargetOffset(p.targetStart), TargetEnd: translate.Unknown,
+		SourceStart: offsetmap.SourceOffset(seen.SourceStart), LastStable: translate.Unknown,
+		TargetStart: offsetmap.TargetOffset(seen.TargetStart), TargetEnd: translate.Unknown,
 		Earliest: l.flow.Earliest, Absent: "the mirror has not looked at the partition yet",
 	}
-	if l.flow.Committed && p.sourceLSO < p.sourceEnd { // without an open transaction a position beyond both waits for none
-		in.LastStable = offsetmap.SourceOffset(p.sourceLSO)
+	if l.flow.Committed && seen.SourceStable < seen.SourceEnd { // without an open transaction a position beyond both waits for none
+		in.LastStable = offsetmap.SourceOffset(seen.SourceStable)
 	}
-	if m := p.m(); m != nil {
+	if m := p.core.Map(); m != nil {
 		in.Map, in.MapTopicID = m, m.Origin().SourceTopicID
 		in.BeganAtLogStart, in.StartByChoice = l.contents.Beginning(ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}, in.MapTopicID)
 	}
-	in.Stopped = p.was() // until it goes on: a try that fails at once would have the group written in between
-	if p.step == halted {
-		in.Stopped = p.reason
-	}
+	in.Stopped = p.core.Reason() // until it goes on: a try that fails at once would have the group written in between
 	return in
 }
 
@@ -139,16 +139,14 @@ func (l *Lane) publish(key verdicts.Key, row *verdicts.Row) {
 	}
 	value, err := row.EncodeRow()
 	if err != nil {
-		if l.gone == "" {
-			l.gone = "encode a verdict row: " + err.Error()
-		}
+		l.lose("encode a verdict row: " + err.Error())
 		return
 	}
 	j.add(key.EncodeKey(), value, nil)
 }
 
 func (l *Lane) newRowJournal(n int32) *journal {
-	return &journal{lane: l, tp: kafka.TP{Topic: l.flow.Verdicts, Partition: n}, epoch: l.id.Epoch, newest: map[string]int{}}
+	return l.newJournal(kafka.TP{Topic: l.flow.Verdicts, Partition: n})
 }
 
 // fenceRowsEvery is how often the fence of a verdicts partition is tried that had no leader at take-over.
@@ -169,7 +167,7 @@ func (l *Lane) fenceRows() {
 	}
 	l.fencedRowsAt = time.Now()
 	for n, j := range l.verdicts {
-		if !j.held {
+		if !j.Held() {
 			continue
 		}
 		l.fencingRows = true
@@ -187,10 +185,10 @@ func (l *Lane) rowsFenced(e rowsFenced) {
 	j := l.verdicts[e.n]
 	switch {
 	case e.err == nil:
-		j.epoch, j.seq, j.held = e.epoch, 0, false
-		l.log.Info("our own topic is written again", "partition", j.tp.String())
-	case isFenced(e.err) && l.gone == "":
-		l.gone = e.err.Error()
+		j.Release(e.epoch)
+		l.say(events.JournalWritten, "partition", j.tp.String())
+	case isFenced(e.err):
+		l.lose(e.err.Error())
 	}
 }
 
@@ -208,7 +206,7 @@ func (l *Lane) askStarts() {
 	l.startsAt = time.Now()
 	var tps []kafka.TP
 	for _, p := range l.parts {
-		if p.step == live {
+		if p.core.Is(lane.Live) {
 			tps = append(tps, p.remoteTP())
 		}
 	}
@@ -224,9 +222,8 @@ func (l *Lane) askStarts() {
 
 func (l *Lane) started(e starts) {
 	for _, p := range l.parts {
-		if at, ok := e.at[p.remoteTP()]; ok && p.step == live {
-			p.targetStart = max(at, p.targetStart)
-			l.trim(p)
+		if at, ok := e.at[p.remoteTP()]; ok {
+			l.step(p, lane.TargetStart{Offset: at})
 		}
 	}
 }

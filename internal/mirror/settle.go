@@ -7,110 +7,41 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"time"
 
 	"tidemark/internal/batch"
 	"tidemark/internal/lane"
-	"tidemark/offsetmap"
 )
 
-// settle finds out how far the target's tail beyond the map reaches on the source, and what the source lost meanwhile.
-// It runs in a job and owns the map until its answer is posted.
-func (f *Flow) settle(ctx context.Context, h head, id lane.Identity, o opened) opened {
-	if h.m == nil {
-		return o
-	}
-	// Before the tail is aligned: that adds epochs of what it found, and a truncation below the anchor would be judged by
-	// them.
-	if reason, err := f.truncated(ctx, h, o); err != nil || reason != "" {
-		o.reason, o.err = reason, err
-		return o
-	}
-	if !h.reopen && o.tailEnd > int64(h.m.TargetEnd()) {
-		if err := f.settleTail(ctx, h, id, &o); err != nil {
-			o.err = err
-			return o
-		}
-		if o.reason != "" {
-			return o
-		}
-	}
-	if through := int64(o.m.Through()); o.sourceStart > through {
-		o.lost = o.sourceStart - through
-		if err := o.m.Lose(offsetmap.SourceOffset(o.sourceStart), o.lost); err != nil {
-			o.reason = err.Error()
-		}
-	}
-	return o
-}
-
-// truncated says whether the source's log no longer holds what was mirrored from it.
-func (f *Flow) truncated(ctx context.Context, h head, o opened) (string, error) {
-	through := int64(o.m.Through())
-	say := func(end int64) string {
-		return fmt.Sprintf("the source log was truncated to offset %d (unclean leader election, or the topic was re-created): records up to %d exist on the target only; decide which side is right", end, through)
-	}
-	if o.sourceEnd < through && o.sourceEnd >= 0 && !f.Committed {
-		return say(o.sourceEnd), nil
-	}
-	last := o.m.LastEpoch()
-	if last < 0 {
-		return "", nil
-	}
-	epoch, end, err := f.source.OffsetsForEpoch(ctx, h.info.TP, -1, last)
-	if err != nil {
-		return "", err
-	}
-	if epoch >= 0 && end >= 0 && end < through {
-		return say(end), nil
-	}
-	return "", nil
+// logs reads a partition's logs for its look; it is a lane.Logs.
+type logs struct {
+	flow  *Flow
+	ctx   context.Context //nolint:containedctx // of the one look that it is made for
+	head  head
+	pid   int64 // the lane's producer id
+	hash  *hasher
+	heard func(read, of int64) // bytes came: so much of the tail is read
 }
 
 // errEnough ends a scan that has seen what it needs.
 var errEnough = errors.New("enough")
 
-// settleTail reads the tail of the target and aligns it with the source.
-func (f *Flow) settleTail(ctx context.Context, h head, id lane.Identity, o *opened) error {
-	anchor := int64(h.m.TargetEnd())
-	hash := newHasher()
-	t := lane.NewTail(anchor, o.tailEnd, h.former.Epoch, h.former.Sequence)
-	err := f.targetNet.Scan(ctx, h.info.remoteTP(), max(anchor, o.targetStart), o.tailEnd, 0, func(v batch.View, _ bool) error {
-		l := landedFrom(v, v.BaseOffset(), h.former.ProducerID, id.ProducerID)
-		index, err := t.Add(l)
-		if err != nil || !l.Ours {
+func (g *logs) EpochEnd(epoch int32) (int32, int64, error) {
+	return g.flow.source.OffsetsForEpoch(g.ctx, g.head.info.TP, -1, epoch)
+}
+
+func (g *logs) Tail(from, to int64, take func(lane.Landed) (bool, error), record func(lane.TailRecord)) error {
+	return g.flow.targetNet.Scan(g.ctx, g.head.info.remoteTP(), from, to, 0, func(v batch.View, _ bool) error {
+		g.heard(v.NextOffset()-from, to-from)
+		records, err := take(landedFrom(v, v.BaseOffset(), g.head.pid, g.pid))
+		if err != nil || !records {
 			return err
 		}
-		return f.builder.Each(v, func(r batch.Record) error {
-			t.Record(lane.TailRecord{Target: r.Offset, Index: index + r.Offset - v.BaseOffset(), Hash: hash.record(r), Key: hash.key(r.Key), Ours: true})
+		return g.flow.builder.Each(v, func(r batch.Record) error {
+			record(lane.TailRecord{Target: r.Offset, Hash: g.hash.record(r), Key: g.hash.key(r.Key)})
 			return nil
 		})
 	})
-	if err != nil {
-		return fmt.Errorf("read the tail of %s beyond offset %d: %w", h.info.remoteTP(), anchor, err)
-	}
-	in := t.Input(h.m, lane.Ends{
-		SourceStart: o.sourceStart, SourceEnd: o.sourceEnd, TargetStart: o.targetStart, SourceCompacts: h.info.SourceCompacts, TargetCompacts: h.info.TargetCompacts,
-	})
-	var epochs []offsetmap.EpochStart
-	if in.Count != 0 {
-		for again := true; again; {
-			var s *lane.Survivors
-			if s, err = f.survivors(ctx, h, hash, in); err != nil {
-				return err
-			}
-			in, again = s.Revise(in)
-			in.Source, epochs = s.Records(), s.Epochs()
-		}
-	}
-	a, err := t.Settle(o.m, in, epochs)
-	switch {
-	case err != nil:
-		o.reason = "offset map: " + err.Error()
-	case a.Mismatch != nil:
-		o.reason = fmt.Sprintf("the target's tail beyond offset %d does not follow from the source beyond offset %d: %v", anchor, in.Through, a.Mismatch)
-	}
-	o.inexact = a.Duplicates
-	return nil
 }
 
 // landedFrom is a batch of the target from one of its offsets on; pids are those that are ours.
@@ -121,15 +52,13 @@ func landedFrom(v batch.View, from int64, pids ...int64) lane.Landed {
 	}
 }
 
-// survivors reads what the source still holds from the map's end on.
-func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.AlignInput) (*lane.Survivors, error) {
-	s := lane.NewSurvivors(in)
+func (g *logs) Survivors(s *lane.Survivors, to int64) error {
 	var isolation int8
-	if f.Committed {
+	if g.flow.Committed {
 		isolation = 1
 	}
 	take := func(r batch.Record) error {
-		s.Record(lane.SourceRecord{Offset: r.Offset, Hash: hash.record(r), Key: hash.key(r.Key), Tombstone: r.Value == nil})
+		s.Record(lane.SourceRecord{Offset: r.Offset, Hash: g.hash.record(r), Key: g.hash.key(r.Key), Tombstone: r.Value == nil})
 		return nil
 	}
 	enough := func(err error) error {
@@ -138,20 +67,62 @@ func (f *Flow) survivors(ctx context.Context, h head, hash *hasher, in lane.Alig
 		}
 		return err
 	}
-	err := f.sourceNet.ScanOld(ctx, h.info.TP, s.From(), in.SourceEnd, isolation, func(v batch.View, aborted bool) error {
+	err := g.flow.sourceNet.ScanOld(g.ctx, g.head.info.TP, s.From(), to, isolation, func(v batch.View, aborted bool) error {
+		g.heard(0, 0)
 		b := lane.SourceBatch{Base: v.BaseOffset(), Next: v.NextOffset(), LeaderEpoch: v.LeaderEpoch(), Count: v.Count(), Blank: v.Control() || aborted}
 		if !s.Batch(b) {
 			return nil
 		}
-		return enough(f.builder.Each(v, take))
+		return enough(g.flow.builder.Each(v, take))
 	}, func(set []byte) (int64, error) {
-		next, err := f.builder.EachLegacy(set, take)
+		next, err := g.flow.builder.EachLegacy(set, take)
 		return next, enough(err)
 	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return nil, fmt.Errorf("read %s from offset %d to find what is mirrored: %w", h.info.TP, s.From(), err)
+	if errors.Is(err, errEnough) {
+		return nil
 	}
-	return s, nil
+	return err
+}
+
+// lookPatience is how long a look waits without a byte. A broker with a quota holds a request back until the bytes before it
+// are paid for, which can take longer than half a minute.
+const lookPatience = 2 * time.Minute
+
+// patience ends a context when nothing was heard for long.
+type patience struct {
+	limit  time.Duration
+	timer  *time.Timer
+	cancel context.CancelFunc
+	ctx    context.Context //nolint:containedctx // the one that it ends
+	said   time.Time
+}
+
+func patiently(ctx context.Context, limit time.Duration) (context.Context, *patience) {
+	ctx, cancel := context.WithCancel(ctx)
+	return ctx, &patience{limit: limit, timer: time.AfterFunc(limit, cancel), cancel: cancel, ctx: ctx, said: time.Now()}
+}
+
+// heard begins the wait anew; it is true once a second, when it is time to say how far it has come.
+func (p *patience) heard() bool {
+	p.timer.Reset(p.limit)
+	if time.Since(p.said) < time.Second {
+		return false
+	}
+	p.said = time.Now()
+	return true
+}
+
+// explain says of an error that it was our own patience that ended.
+func (p *patience) explain(err error) error {
+	if p.ctx.Err() != nil {
+		return fmt.Errorf("nothing was heard for %v: %w", p.limit, context.DeadlineExceeded)
+	}
+	return err
+}
+
+func (p *patience) end() {
+	p.timer.Stop()
+	p.cancel()
 }
 
 // hasher compares records by content within one process run.

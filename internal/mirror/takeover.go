@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"tidemark/internal/batch"
+	"tidemark/internal/events"
 	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
@@ -30,6 +31,7 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 		if err != nil {
 			return nil, 0, err
 		}
+		l.report("taking over: "+t.Next().String(), "")
 		switch t.Next() {
 		case lane.ReadLedger:
 			if contents, err = l.flow.readLedger(ctx, tp); err == nil {
@@ -38,8 +40,7 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 		case lane.Identify:
 			err = l.identify(ctx, &t)
 		case lane.WaitLease:
-			l.log.Warn("the former owner wrote under another identity than the one that we have, so it cannot be fenced; waiting until its lease has run out",
-				"former", l.unreached(&t, contents), "wait", l.flow.SessionTimeout)
+			l.say(events.LaneUnfenced, "former", l.unreached(&t, contents), "wait", l.flow.SessionTimeout)
 			if err = wait(ctx, l.flow.SessionTimeout); err == nil {
 				t.Done()
 			}
@@ -158,9 +159,9 @@ func (l *Lane) fenceOwn(ctx context.Context, tp kafka.TP) error {
 		if to == tp || !errors.Is(why, kafka.ErrNoLeader) {
 			return fmt.Errorf("fence %s: %w", to, why)
 		}
-		l.log.Warn("groups wait: their partition of our own topic has no leader", "partition", to.String())
+		l.say(events.JournalUnfenced, "partition", to.String())
 		j := l.newRowJournal(to.Partition)
-		j.held = true
+		j.Hold()
 		l.verdicts[to.Partition] = j
 	}
 	return nil
@@ -196,10 +197,10 @@ func (l *Lane) fenceHeads(ctx context.Context, c *ledger.Contents) error {
 // adopt takes over what the ledger says and writes the claim. Partitions are opened as the flow names them; a head of
 // a partition that the flow does not name is kept in the ledger untouched.
 func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
-	l.ledger = &journal{lane: l, tp: kafka.TP{Topic: l.flow.Ledger, Partition: l.n}, epoch: l.id.Epoch}
+	l.ledger = l.newJournal(kafka.TP{Topic: l.flow.Ledger, Partition: l.n})
 	l.keepAt = time.Now()
 	for _, d := range c.Other {
-		l.log.Warn("damaged ledger record", "key", d.Key, "offset", d.Offset, "error", d.Err)
+		l.say(events.LedgerDamaged, "key", d.Key, "offset", d.Offset, "error", d.Err)
 	}
 	l.writeBegins(c, how)
 	reads := ledger.Reads{Isolation: l.flow.reads(), Owner: l.flow.Owner}
@@ -207,6 +208,7 @@ func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
 	claim := ledger.Claim{ProducerID: l.id.ProducerID, Epoch: l.id.Epoch, TransactionalID: l.txid, Owner: l.flow.Owner, At: time.Now()}
 	l.ledger.add([]byte(ledger.Key{Kind: ledger.KindClaim}.String()), claim.Encode(), func() {
 		l.claimed = true
+		l.report("", "")
 		failpoint.Hit("after-claim")
 	})
 	if c.Meta == nil {
@@ -218,11 +220,12 @@ func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
 }
 
 // fromLedger gives a new partition what the ledger knows about it.
-func (l *Lane) fromLedger(p *part) {
+func (l *Lane) fromLedger(p *part) lane.Past {
+	nothing := lane.Past{SourceEnd: -1}
 	key := ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}
 	if d, bad := l.contents.HeadDamaged(key); bad {
 		p.damaged = fmt.Sprintf("offset %d of %s-%d: %v", d.Offset, l.flow.Ledger, l.n, d.Err)
-		return
+		return nothing
 	}
 	if b, ok := l.contents.Begins[key]; ok {
 		p.begin = &b
@@ -232,22 +235,23 @@ func (l *Lane) fromLedger(p *part) {
 		if d, bad := l.contents.BeginDamaged(key); bad {
 			p.damaged = fmt.Sprintf("offset %d of %s-%d: %v", d.Offset, l.flow.Ledger, l.n, d.Err)
 		}
-		return
+		return nothing
 	}
 	m, err := l.contents.Map(key)
 	if err != nil {
 		p.damaged = err.Error()
-		return
+		return nothing
 	}
 	if missing := m.Missing(); len(missing) > 0 {
-		l.log.Warn("blocks of the offset map are missing or damaged: positions there are bounded, not exact", "partition", p.TP.String(), "blocks", len(missing))
+		l.sayOf(p, events.MapIncomplete, "blocks", len(missing))
 	}
-	p.head, p.loaded, p.others = &h, m, m.Others()
-	p.sourceEnd = h.SourceEnd
-	if h.State == ledger.Stopped {
-		p.former = h.Reason
-	}
+	p.head = &h
 	delete(l.contents.Heads, key)
+	was := lane.Past{Map: m, SourceEnd: h.SourceEnd}
+	if _, waits := h.Waits(); h.State == ledger.Stopped && !waits {
+		was.Stopped = h.Reason
+	}
+	return was
 }
 
 // isFenced says whether an error means that another owner has the lane.

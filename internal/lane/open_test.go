@@ -1,0 +1,86 @@
+package lane
+
+import (
+	"strings"
+	"testing"
+
+	"tidemark/offsetmap"
+)
+
+// TestOpenRefuses: what a look at the ends finds that must not be mirrored, or not gone on with.
+func TestOpenRefuses(t *testing.T) {
+	facts := Facts{SourceTopicID: [16]byte{1}, TargetTopicID: [16]byte{2}, SourceCluster: "A"}
+	mirrored := func() *offsetmap.Map {
+		m := offsetmap.New(offsetmap.Origin{SourceCluster: "A", SourceTopicID: [16]byte{1}, TargetTopicID: [16]byte{2}})
+		if err := m.Append(offsetmap.Run{Count: 10}); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	whole := Ends{0, 20, 0, 10}
+	for _, c := range []struct {
+		name string
+		set  func(*Known)
+		ends Ends
+		want string // in the reason; empty: it is gone on with
+	}{
+		{"all is well", func(*Known) {}, whole, ""},
+		{"never mirrored", func(k *Known) { k.Map = nil }, Ends{5, 20, 3, 3}, ""},
+		{"never mirrored, and the target holds records", func(k *Known) { k.Map = nil }, Ends{5, 20, 3, 7}, "holds 4 offsets that Tidemark did not write"},
+		{"the ledger is damaged", func(k *Known) { k.Damaged = "checksum" }, whole, "damaged: checksum"},
+		{"the ledger is damaged, no map", func(k *Known) { k.Damaged, k.Map = "checksum", nil }, Ends{}, "damaged: checksum"},
+		{"another source topic", func(k *Known) { k.SourceTopicID = [16]byte{9} }, whole, recreatedSource},
+		{"another remote topic", func(k *Known) { k.TargetTopicID = [16]byte{9} }, whole, recreatedRemote},
+		{"another source cluster", func(k *Known) { k.SourceCluster = "B" }, whole, "came from cluster A"},
+		{"the target lost records", func(*Known) {}, Ends{0, 20, 0, 9}, "the target's log ends at 9"},
+		{"only the source is looked at again", func(k *Known) { k.Again = true }, Ends{0, 20, 0, 9}, ""},
+		{"the source lost records", func(*Known) {}, Ends{0, 9, 0, 10}, "truncated to offset 9"},
+		{"an open transaction holds the stable end back", func(k *Known) { k.Committed = true }, Ends{0, 9, 0, 10}, ""},
+		{"an epoch ended before", func(k *Known) { k.Map.NoteEpoch(7, 0) }, whole, "truncated to offset 8"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := Known{Facts: facts, Map: mirrored()}
+			c.set(&k)
+			o := Open(k, c.ends)
+			if err := o.Settle(epochLogs{}); err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case c.want == "" && o.Out.Reason != "", !strings.Contains(o.Out.Reason, c.want):
+				t.Errorf("%q, want %q", o.Out.Reason, c.want)
+			case c.want == "" && k.Map == nil && (o.Out.Map.Through() != 5 || o.Out.Map.TargetEnd() != 3):
+				t.Errorf("begins at %d, %d", o.Out.Map.Through(), o.Out.Map.TargetEnd())
+			}
+		})
+	}
+}
+
+// epochLogs are of a source whose leader epoch 7 ends at 8. Nobody reads them.
+type epochLogs struct{ Logs }
+
+func (epochLogs) EpochEnd(epoch int32) (int32, int64, error) { return epoch, 8, nil }
+
+// A partition that begins at the end of its source says where that was.
+func TestOpenBeginsAtTheEnd(t *testing.T) {
+	topic := [16]byte{1}
+	k := Known{Facts: Facts{SourceTopicID: topic}, Begin: &Begin{TopicID: topic, AtEnd: true}}
+	o := Open(k, Ends{5, 20, 0, 0})
+	if o.Begins == nil || *o.Begins != 20 || o.Out.Map.Through() != 20 {
+		t.Errorf("%v, %d", o.Begins, o.Out.Map.Through())
+	}
+	k.SourceTopicID = [16]byte{9} // another topic by that name begins with its oldest record
+	if o := Open(k, Ends{5, 20, 0, 0}); o.Begins != nil || o.Out.Map.Through() != 5 {
+		t.Errorf("%v, %d", o.Begins, o.Out.Map.Through())
+	}
+}
+
+// A begin above the source's end means that the source lost records: what comes there is new.
+func TestBeginsAt(t *testing.T) {
+	topic := [16]byte{1}
+	k := Known{Facts: Facts{SourceTopicID: topic}, Begin: &Begin{TopicID: topic, Offset: 105}}
+	for want, e := range map[int64]Ends{105: {SourceEnd: 200}, 100: {SourceEnd: 100}} {
+		if got := Open(k, e).Out.Map.Origin().SourceStart; int64(got) != want {
+			t.Errorf("%+v: %d, want %d", e, got, want)
+		}
+	}
+}
