@@ -36,7 +36,7 @@ func main() {
 	list := flag.String("list", "tools/mutants/list.txt", "the breaks")
 	flag.Parse()
 	if err := run(context.Background(), os.Stdout, *list, *only); err != nil {
-		_, _ = io.WriteString(os.Stderr, err.Error()+"\n")
+		_, _ = os.Stderr.WriteString(err.Error() + "\n")
 		os.Exit(1)
 	}
 }
