@@ -2,7 +2,8 @@ package e2e
 
 // The traps: things that real brokers do and that a mirror must not step into. A test shows that the broker does behave
 // like that, with raw requests through our own clients, so that a version which behaves otherwise is noticed; and that the
-// way around it holds.
+// way around it holds. docs/design.md, Traps, says what follows from each; T14 waits for __consumer_offsets to be tailed, T18 is
+// about a model (internal/lane).
 //
 //	what happens                                                             test
 //	T1   producer state lives by the timestamps of the last batch            TestTrap01OldDataIsForgotten; a worker whose answers get lost: TestTrap17AgeAtTheRetry

@@ -15,7 +15,7 @@ import (
 )
 
 // hang leaves a transactional id in a transaction that the brokers cannot end: the partition has seen a higher epoch of its
-// producer than the coordinator knows (trap T9).
+// producer than the coordinator knows (docs/design.md, Traps, T9).
 func (k *raw) hang(txid string, tp kafka.TP) {
 	k.t.Helper()
 	id := k.init(txid)

@@ -93,7 +93,7 @@ type Claimed struct {
 	Under  string  // transactional id of the claim's owner; the lane's plain one where there is no claim
 }
 
-// Takeover decides the steps of a take-over (design of a lane, steps 1 and 2). It begins with ReadLedger.
+// Takeover decides the steps of a take-over (docs/design.md, Taking a lane over). It begins with ReadLedger.
 type Takeover struct {
 	step   Step
 	was    Claimed

@@ -15,7 +15,7 @@
 //
 // Keys are text because topic names cannot hold a slash and an operator who looks at the topic with any console tool
 // sees what is there. Values are one version byte, the payload, and a CRC-32C (big endian) of both; a null value
-// deletes its key.
+// deletes its key. docs/ledger.md has each record byte by byte, who writes it and when.
 //
 // Invariants:
 //

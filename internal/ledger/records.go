@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Meta is the layout of the ledger. It is written once by whoever creates the topic; an owner whose configuration
-// differs must not start, because the same partition would then belong to two lanes.
+// Meta is the layout of the ledger. Each lane's first owner writes it into the lane's partition; an owner whose lanes or
+// hash differ must not take the lane, because the same source partition would then belong to two lanes.
 type Meta struct {
 	Lanes         int32  // partitions of the ledger topic
 	Hash          string // how partitions are spread over lanes; HashName for this build

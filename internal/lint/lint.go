@@ -1,7 +1,8 @@
 // Package lint checks the rules of this repository that general linters cannot express.
 //
-// Its one test runs with every `go test ./...`, so a broken rule shows up before any linter is built. The rules look at
-// one file at a time and need nothing but its text: every .go file outside testdata folders and other modules.
+// Its tests run with every `go test ./...`, so a broken rule shows up before any linter is built. The rules look at
+// one file at a time and need nothing but its text: every .go file outside testdata folders and other modules. Further tests
+// hold the documents to what is there: links, names of tests, and the sections that comments cite.
 //
 // It does not check style, imports or forbidden calls in general; .golangci.yml does.
 package lint

@@ -3,7 +3,8 @@
 // The verdicts topic, tidemark-verdicts.<source>.internal on the target, is compacted and has as many partitions as the
 // flow has lanes. A group's rows are all in the partition ledger.GroupLane(group). Key: JSON array [group, topic,
 // partition] with the source topic's name. Value: JSON object Row; null deletes. JSON, because operators and other
-// tools read this topic with whatever they have; a row is small and written only when it changes.
+// tools read this topic with whatever they have; a row is small and written only when it changes. docs/ledger.md explains
+// each field.
 //
 // Invariants:
 //
