@@ -7,7 +7,7 @@ REAL := /internal/testcluster$$|/internal/e2e$$|/internal/chaos$$
 # Packages without any goroutine (internal/lint holds them to it), whose histories would take half of the time.
 PURE := /offsetmap$$|/internal/lane$$
 
-.PHONY: help build demo test race lint fmt fuzz bench chaos campaign
+.PHONY: help build demo test race lint fmt fuzz bench mutants chaos campaign
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ fuzz: ## every fuzz target for FUZZTIME each (default 20s), four at a time
 
 bench: ## all benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
+
+mutants: ## small breaks of internal/lane and internal/mirror, one after the other: each must be caught by a test, or be explained
+	go run ./tools/mutants
 
 # One failure ends nothing: every world is run, and each says how to run it again.
 CHAOSFOR ?= 2m
