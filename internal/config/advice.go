@@ -98,7 +98,7 @@ func (m *mm2File) astray(e entry, key string, s scope) bool {
 	} else if loss != "" {
 		loss = ": " + loss
 	}
-	m.warn(e, "write it as %s%s%s", m.there(right), loss, unread(e))
+	m.warn(e.at(), "write it as %s%s%s", m.there(right), loss, unread(e))
 	return true
 }
 
@@ -152,7 +152,7 @@ func (m *mm2File) bare(e entry, key string, s scope) bool {
 			if kind == "producer" {
 				side = "target"
 			}
-			m.idleKey(e, "%s", m.fill(e, key, s, r.why+"; MirrorMaker 2 ignores it "+placeOf(s)+" too, and reads ")+
+			m.idleKey(e.at(), "%s", m.fill(e, key, s, r.why+"; MirrorMaker 2 ignores it "+placeOf(s)+" too, and reads ")+
 				m.example(e, key, s, side).side(side)+"."+kind+"."+key+unread(e))
 			return true
 		}

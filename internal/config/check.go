@@ -71,7 +71,7 @@ func checkFlow(r *report, c *Config, f Flow, where fieldsAt) {
 		r.problem(where.of(""), fmt.Sprintf("flow %s: source and target are the same cluster", f.Name()), "name two clusters")
 	}
 	if f.Enabled && len(f.Topics) == 0 {
-		r.noteOn(where.of("Topics").line, f.Name(), "Topics", "flow %s mirrors no topic: its list of topics is empty", f.Name())
+		r.noteOn(where.of("Topics").line, "Topics", "flow %s mirrors no topic: its list of topics is empty", f.Name())
 	}
 }
 
@@ -95,6 +95,6 @@ func checkLoops(r *report, c *Config, p *positions) {
 				continue
 			}
 		}
-		r.noteOn(0, f.Name(), "Policy", "flows %s and %s both keep topic names: a topic that both select is mirrored by neither, as it would be copied round and round, so keep their topic lists apart", f.Name(), back)
+		r.noteOn(0, "Policy", "flows %s and %s both keep topic names: a topic that both select is mirrored by neither, as it would be copied round and round, so keep their topic lists apart", f.Name(), back)
 	}
 }

@@ -1,7 +1,7 @@
 package config
 
 // fit keeps the sizes of a flow's client in proportion to each other and to the flow's memory.
-func (r *report) fit(f Flow, role Role, c *Cluster) {
+func fit(r *report, f Flow, role Role, c *Cluster) {
 	if role != SourceConsumer {
 		return
 	}

@@ -94,7 +94,7 @@ func (m *mm2File) clients(c *Config, f Flow) map[Role]Cluster {
 			}
 			m.secure(&client, where.security)
 		}
-		m.fit(f, r, &client)
+		fit(&m.report, f, r, &client)
 		m.hide(&client)
 		out[r] = client
 	}
@@ -105,9 +105,6 @@ func (m *mm2File) clients(c *Config, f Flow) map[Role]Cluster {
 // may come from elsewhere and the rest not.
 func (m *mm2File) hide(c *Cluster) {
 	c.from.borrowed = map[string]string{}
-	if len(m.borrowed) == 0 {
-		return
-	}
 	texts := map[string]string{"ClientID": c.ClientID, "SecurityProtocol": c.SecurityProtocol}
 	for _, target := range []any{&c.TLS, &c.SASL} {
 		for _, s := range settings("security", target) {
@@ -117,7 +114,7 @@ func (m *mm2File) hide(c *Cluster) {
 		}
 	}
 	for field, place := range c.from.fields {
-		if refs, ok := m.borrowed[place]; ok && (texts[field] == "" || !strings.Contains(m.entryAt(place).value, texts[field])) {
+		if refs, ok := m.lent(place); ok && (texts[field] == "" || !strings.Contains(m.entryAt(place).value, texts[field])) {
 			c.from.borrowed[field] = refs
 		}
 	}
@@ -204,9 +201,9 @@ func (m *mm2File) weakened(e entry, key string) bool {
 	switch {
 	case !ok:
 	case name == propAcks && value != "all" && value != "-1":
-		m.warn(e, "every write waits for all replicas in sync (acks=all), never for less")
+		m.warn(e.at(), "every write waits for all replicas in sync (acks=all), never for less")
 	case name == propIdempotence && !strings.EqualFold(value, "true"):
-		m.warn(e, "records are written idempotently, always")
+		m.warn(e.at(), "records are written idempotently, always")
 	}
 	return true
 }

@@ -50,7 +50,7 @@ func parseProperties(name string, data []byte, outside Outside) Examined {
 	}
 	if line := yamlLine(data); line > 0 {
 		m.problem(at{line: line}, "this looks like YAML", "name the file .yaml, or write key = value pairs as MirrorMaker 2 does: clusters = A, B")
-		return m.finish(nil, nil)
+		return finish(&m.report, nil, nil)
 	}
 	m.sort(readEntries(&m.report, data))
 	c := &Config{File: name, Clusters: map[string]Cluster{}, properties: true}
@@ -69,7 +69,7 @@ func parseProperties(name string, data []byte, outside Outside) Examined {
 	}
 	check(&m.report, c, places)
 	m.explain(c, places)
-	return m.finish(c, places)
+	return finish(&m.report, c, places)
 }
 
 // sort finds the clusters and puts every entry under what it belongs to. Where a key is there twice the last one
@@ -239,7 +239,7 @@ func (m *mm2File) set(s setting, key string, e entry, where fieldsAt) {
 	switch s.value.Interface().(type) {
 	case []string:
 		faults := s.setList(splitList(value))
-		if _, borrowed := m.borrowed[e.at()]; borrowed {
+		if _, borrowed := m.lent(e.at()); borrowed {
 			for i := range faults {
 				faults[i].do = "correct it there" // the hint may quote a part of the pattern
 			}
@@ -342,10 +342,10 @@ func (m *mm2File) explain(c *Config, p *positions) {
 	for _, f := range c.EnabledFlows() {
 		where := p.flows[f.Name()]
 		if _, given := where["SyncGroupOffsets"]; !given {
-			m.noteOn(0, f.Name(), "SyncGroupOffsets", "flow %s: group positions are translated but not committed on %s, as is MirrorMaker 2's default; sync.group.offsets.enabled = true commits them", f.Name(), f.Target)
+			m.noteOn(0, "SyncGroupOffsets", "flow %s: group positions are translated but not committed on %s, as is MirrorMaker 2's default; sync.group.offsets.enabled = true commits them", f.Name(), f.Target)
 		}
 		if _, given := where["Isolation"]; !given {
-			m.noteOn(0, f.Name(), "Isolation", "flow %s: only committed records are copied, where MirrorMaker 2's default also copies aborted ones; %s.consumer.isolation.level = read_uncommitted gives that", f.Name(), f.Source)
+			m.noteOn(0, "Isolation", "flow %s: only committed records are copied, where MirrorMaker 2's default also copies aborted ones; %s.consumer.isolation.level = read_uncommitted gives that", f.Name(), f.Source)
 		}
 	}
 }

@@ -169,7 +169,7 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 		return
 	}
 	if right := m.misplaced(e, key, s); right != "" {
-		m.warn(e, "write it as %s%s", m.there(right), unread(e))
+		m.warn(e.at(), "write it as %s%s", m.there(right), unread(e))
 		return
 	}
 	for _, r := range reasons() {
@@ -178,12 +178,12 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 				m.meant(e, strings.TrimSuffix(e.key, key)+n)
 				return
 			}
-			m.idleKey(e, "%s%s", m.fill(e, key, s, r.why+ignoredToo(s, key)), unread(e))
+			m.idleKey(e.at(), "%s%s", m.fill(e, key, s, r.why+ignoredToo(s, key)), unread(e))
 			return
 		}
 	}
 	if s != flowScope && slices.Contains(m.honoured(flowScope), key) {
-		m.warn(e, "%s%s", m.anywhere(e, key, s), unread(e))
+		m.warn(e.at(), "%s%s", m.anywhere(e, key, s), unread(e))
 		return
 	}
 	if m.bare(e, key, s) {
@@ -203,12 +203,12 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 		m.meant(e, strings.TrimSuffix(e.key, key)+n)
 		return
 	}
-	m.warn(e, "unknown key%s", unread(e))
+	m.warn(e.at(), "unknown key%s", unread(e))
 }
 
 // meant warns about a key that is most likely a misspelt one.
 func (m *mm2File) meant(e entry, likely string) {
-	m.warn(e, "unknown key, did you mean %s?%s", m.there(likely), unread(e))
+	m.warn(e.at(), "unknown key, did you mean %s?%s", m.there(likely), unread(e))
 }
 
 // matches says whether the key is the pattern, or begins with it where it ends in a star.

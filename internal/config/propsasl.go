@@ -92,7 +92,7 @@ func (m *mm2File) blankSecret(e entry, l login) bool {
 		if !given || !blank(value.Reveal()) {
 			continue
 		}
-		refs := m.borrowed[e.at()]
+		refs, _ := m.lent(e.at())
 		if err == nil { // otherwise the whole login comes from elsewhere
 			refs = raw.options[option].Reveal()
 		}
@@ -179,9 +179,11 @@ func (m *mm2File) oauth(c *Cluster, get lookup, l login) error {
 		return l.options[option].Reveal()
 	}
 	const secretKey = "sasl.oauthbearer.client.credentials.client.secret"
-	if e, value, ok := get(secretKey); ok && value == "" && m.borrowed[e.at()] != "" {
-		m.noSecret(e, m.borrowed[e.at()])
-		return nil
+	if e, value, ok := get(secretKey); ok && value == "" {
+		if refs, lent := m.lent(e.at()); lent {
+			m.noSecret(e, refs)
+			return nil
+		}
 	}
 	s.User = either("sasl.oauthbearer.client.credentials.client.id", "clientId", "User")
 	s.Password = Secret(either(secretKey, "clientSecret", "Password"))

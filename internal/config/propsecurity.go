@@ -72,7 +72,7 @@ func (m *mm2File) secure(c *Cluster, where []layer) {
 func (m *mm2File) later(c Cluster, where []layer) func() (Cluster, error) {
 	refers := false
 	for _, here := range c.from.fields {
-		_, borrowed := m.borrowed[here]
+		_, borrowed := m.lent(here)
 		refers = refers || borrowed
 	}
 	if !refers {
@@ -207,4 +207,16 @@ func (m *mm2File) protocolAt(alias string) at {
 		return e.at()
 	}
 	return m.top["security.protocol"].at()
+}
+
+// discreet says whether problems with the key never quote its value, which is a secret wherever it comes from.
+func discreet(key string) bool {
+	for _, k := range []string{
+		"sasl.jaas.config", "ssl.truststore.certificates", "ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.key.password",
+	} {
+		if key == k || strings.HasSuffix(key, "."+k) {
+			return true
+		}
+	}
+	return false
 }

@@ -30,7 +30,7 @@ func (m *mm2File) side(e entry, key string, s scope) bool {
 		case !ok:
 			continue
 		case name == "":
-			m.warn(e, "unknown key%s", unread(e))
+			m.warn(e.at(), "unknown key%s", unread(e))
 		case name == "alias":
 			m.sideAlias(e, key, side, s)
 		default:
@@ -54,17 +54,17 @@ func (m *mm2File) sideKey(e entry, side, name string, s scope) {
 	}
 	switch {
 	case name == propRack:
-		m.idleKey(e, "%s", leadersOnly)
+		m.idleKey(e.at(), "%s", leadersOnly)
 	case s != flowScope && (connection || slices.Contains(known, name)):
-		m.warn(e, "write it as %s%s", m.there(right+name), unread(e))
+		m.warn(e.at(), "write it as %s%s", m.there(right+name), unread(e))
 	case s == topScope && distance(name, "alias") <= 2:
 		m.meant(e, side+".cluster.alias")
 	case near != "":
 		m.meant(e, right+near)
 	case s == topScope:
-		m.warn(e, "unknown key%s", unread(e))
+		m.warn(e.at(), "unknown key%s", unread(e))
 	case !connection:
-		m.idleKey(e, "settings of clients are read after %s and %s.%s.consumer. and the like; MirrorMaker 2 ignores it %s too%s",
+		m.idleKey(e.at(), "settings of clients are read after %s and %s.%s.consumer. and the like; MirrorMaker 2 ignores it %s too%s",
 			right, m.example(e, key, s, "source"), side, m.fill(e, key, s, placeOf(s)), unread(e))
 	default:
 		alias := m.flowOf(e, key).side(side)
@@ -73,11 +73,11 @@ func (m *mm2File) sideKey(e entry, side, name string, s scope) {
 		_, shared := m.top[name]
 		switch {
 		case own:
-			m.idleKey(e, "%s, which wins in MirrorMaker 2 too%s", from, unread(e))
+			m.idleKey(e.at(), "%s, which wins in MirrorMaker 2 too%s", from, unread(e))
 		case shared:
-			m.idleKey(e, "%s, or the top level, which wins in MirrorMaker 2 too%s", from, unread(e))
+			m.idleKey(e.at(), "%s, or the top level, which wins in MirrorMaker 2 too%s", from, unread(e))
 		default:
-			m.warn(e, "%s, which is missing: write it there%s", from, unread(e))
+			m.warn(e.at(), "%s, which is missing: write it there%s", from, unread(e))
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (m *mm2File) sideAlias(e entry, key, side string, s scope) {
 	}
 	value, ok := m.text(e)
 	if ok && value == "" {
-		m.idleKey(e, "it is empty; %s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
+		m.idleKey(e.at(), "it is empty; %s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
 		return
 	}
 	for _, f := range flows {
@@ -102,7 +102,7 @@ func (m *mm2File) sideAlias(e entry, key, side string, s scope) {
 			return
 		}
 	}
-	m.idleKey(e, "%s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
+	m.idleKey(e.at(), "%s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
 }
 
 // flowOf is the flow of a key after "A->B.".

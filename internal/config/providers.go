@@ -147,10 +147,7 @@ func (m *mm2File) borrow(e entry, found []reference) {
 	for i, ref := range found {
 		texts[i] = ref.text
 	}
-	if m.borrowed == nil {
-		m.borrowed = map[at]string{}
-	}
-	m.borrowed[e.at()] = strings.Join(texts, " and ")
+	m.report.borrow(e.at(), strings.Join(texts, " and "), !discreet(e.key))
 }
 
 // lookup asks the provider that a reference names. Where that is no provider of the file, the fault does not show the
@@ -289,7 +286,7 @@ func (m *mm2File) judgeProvider(e entry, key string) {
 	known := []string{"class"}
 	switch p := m.providers[name]; {
 	case !ok:
-		m.warn(e, "%s does not list that provider", propProviders)
+		m.warn(e.at(), "%s does not list that provider", propProviders)
 		return
 	case p.class == providerEnv:
 		known = append(known, "param."+paramAllowlist)
@@ -302,24 +299,24 @@ func (m *mm2File) judgeProvider(e entry, key string) {
 		return
 	}
 	if near := nearest(rest, known); near != "" {
-		m.warn(e, "unknown key, did you mean %s?", m.there(propProviders+"."+name+"."+near))
+		m.warn(e.at(), "unknown key, did you mean %s?", m.there(propProviders+"."+name+"."+near))
 		return
 	}
-	m.warn(e, "unknown key")
+	m.warn(e.at(), "unknown key")
 }
 
 // secretsOf are the secrets of a cluster that are what one reference stands for and nothing but it, by field. A secret that
 // is written in the file, or put together from several parts, is not among them.
 func (m *mm2File) secretsOf(c Cluster) map[string]secretPlace {
 	out := map[string]secretPlace{}
-	if len(m.borrowed) == 0 {
-		return out
-	}
 	for _, target := range []any{&c.TLS, &c.SASL} {
 		for _, s := range settings("security", target) {
 			value, secret := reflect.TypeAssert[Secret](s.value)
 			where, told := c.from.fields[s.field]
 			if !secret || !told || value == "" {
+				continue
+			}
+			if _, lent := m.lent(where); !lent {
 				continue
 			}
 			text := m.entryAt(where).value

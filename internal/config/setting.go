@@ -58,9 +58,6 @@ func keysOf(all map[string]setting) []string {
 	return keys
 }
 
-// fault is what is wrong with a value and what to do; a nil *fault means that nothing is.
-type fault struct{ what, do string }
-
 // set gives the field the value that text stands for. Lists are given by setList, durations by setDuration.
 func (s setting) set(text string) *fault {
 	switch s.value.Kind() {

@@ -27,7 +27,7 @@ func parseYAML(name string, data []byte) Examined {
 	y := yamlFile{report: report{file: name}}
 	root := y.document(data)
 	if root == nil {
-		return y.finish(nil, nil)
+		return finish(&y.report, nil, nil)
 	}
 	parts := y.mapping(root, "", []string{keyClusters, keyDefaults, keyFlows})
 	c := &Config{File: name, Clusters: map[string]Cluster{}}
@@ -43,7 +43,7 @@ func parseYAML(name string, data []byte) Examined {
 		y.problem(at{}, "there is no "+keyFlows+" key", "say what to mirror: flows: [{from: A, to: B}]")
 	}
 	check(&y.report, c, places)
-	return y.finish(c, places)
+	return finish(&y.report, c, places)
 }
 
 // yamlFile reads one YAML file into a report.
@@ -237,12 +237,6 @@ func withoutCommas(faults []fault) []fault {
 		faults[i].do = strings.NewReplacer(" ("+comma+")", "", " (aa|aaa for a{2,3}: "+comma+")", ", such as a{2,3}").Replace(faults[i].do)
 	}
 	return faults
-}
-
-func (r *report) faults(here at, faults []fault) {
-	for _, f := range faults {
-		r.problem(here, f.what, f.do)
-	}
 }
 
 // splitList cuts a list the way Kafka's ConfigDef does: at commas, blanks around elements removed, empty text: no

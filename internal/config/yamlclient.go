@@ -103,7 +103,7 @@ func (y *yamlFile) clients(n *yaml.Node, path string, c *Config, f Flow) map[Rol
 		if part, ok := parts[string(r)]; ok {
 			y.tune(part, join(path, string(r)), &client, r)
 		}
-		y.fit(f, r, &client)
+		fit(&y.report, f, r, &client)
 		out[r] = client
 	}
 	return out

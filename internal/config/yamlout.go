@@ -13,9 +13,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// secretPlace is where a secret is kept outside the file: in an environment variable, or alone in a file.
-type secretPlace struct{ env, file string }
-
 // YAML writes the configuration in the YAML form: the keys only that differ from their defaults, those that all flows share
 // under defaults. Relative file names are made absolute from base, a folder. No secret is written: where it comes from an
 // environment variable or a file of its own, that is named; otherwise the name of a variable or file stands in, with a
