@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/report"
 )
 
 // Exit codes. They are part of the contract with scripts; see docs/cli.md.
@@ -116,7 +117,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 
 func exitCode(err error) int {
 	var usage usageError
-	var problems config.Problems
+	var problems report.Problems
 	switch {
 	case err == nil:
 		return ExitOK
@@ -217,7 +218,7 @@ func (e *env) load(file string) (*config.Config, error) {
 	if err == nil {
 		return cfg, nil
 	}
-	if _, ok := errors.AsType[config.Problems](err); ok {
+	if _, ok := errors.AsType[report.Problems](err); ok {
 		return nil, err
 	}
 	return nil, usageError{err}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tidemark/internal/config/report"
 )
 
 // example is the flow that advice about a key names: the key's own, or the first enabled one that the key's cluster takes
@@ -98,7 +100,7 @@ func (m *mm2File) astray(e entry, key string, s scope) bool {
 	} else if loss != "" {
 		loss = ": " + loss
 	}
-	m.warn(e.at(), "write it as %s%s%s", m.there(right), loss, unread(e))
+	m.Warn(e.at(), "write it as %s%s%s", m.there(right), loss, unread(e))
 	return true
 }
 
@@ -145,14 +147,14 @@ func (m *mm2File) bare(e entry, key string, s scope) bool {
 	for _, kind := range clientKinds() {
 		for _, r := range clientReasons() {
 			i := slices.IndexFunc(r.keys, func(k string) bool { return matches(k, kind+"."+key) })
-			if i < 0 || strings.HasSuffix(r.keys[i], "*") && slices.ContainsFunc(m.honoured(s), func(k string) bool { return distance(key, k) <= 2 }) {
+			if i < 0 || strings.HasSuffix(r.keys[i], "*") && slices.ContainsFunc(m.honoured(s), func(k string) bool { return report.Distance(key, k) <= 2 }) {
 				continue // group.exclude is no setting of a consumer but a misspelt one of a flow
 			}
 			side := "source"
 			if kind == "producer" {
 				side = "target"
 			}
-			m.idleKey(e.at(), "%s", m.fill(e, key, s, r.why+"; MirrorMaker 2 ignores it "+placeOf(s)+" too, and reads ")+
+			m.Idle(e.at(), "%s", m.fill(e, key, s, r.why+"; MirrorMaker 2 ignores it "+placeOf(s)+" too, and reads ")+
 				m.example(e, key, s, side).side(side)+"."+kind+"."+key+unread(e))
 			return true
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/config/report"
 	"tidemark/internal/kafka"
 )
 
@@ -222,12 +223,12 @@ func (b bound) within(n int64) (nearest int64, why string) {
 }
 
 // refuse is what is wrong with n; nil where a role may have it.
-func (b bound) refuse(field string, n int64) *fault {
+func (b bound) refuse(field string, n int64) *report.Fault {
 	nearest, why := b.within(n)
 	if why == "" {
 		return nil
 	}
-	return &fault{fmt.Sprintf("is out of bounds (%s to %s): %s", amount(field, b.least), amount(field, b.most), why), "write " + amount(field, nearest)}
+	return report.Wrong(fmt.Sprintf("is out of bounds (%s to %s): %s", amount(field, b.least), amount(field, b.most), why), "write "+amount(field, nearest))
 }
 
 // amount writes a setting's value as YAML has it.

@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"tidemark/internal/config/report"
 )
 
 // Settings of producers that are never weaker here than they could be.
@@ -200,7 +202,7 @@ func misspelt(key string, known []string) string {
 	}
 	best, letters := "", 3
 	for _, k := range known {
-		if d := distance(key, k); d > 0 && d < letters {
+		if d := report.Distance(key, k); d > 0 && d < letters {
 			best, letters = k, d
 		}
 	}
@@ -227,5 +229,5 @@ func (m *mm2File) unused(e entry, key string, s scope) {
 			}
 		}
 	}
-	m.note(e.line, "%s has no effect: no client of %s in this file has a use for it", e.key, alias)
+	m.Note(e.line, "%s has no effect: no client of %s in this file has a use for it", e.key, alias)
 }

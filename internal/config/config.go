@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/config/report"
 	"tidemark/internal/kafka"
 )
 
@@ -30,9 +31,9 @@ type Config struct {
 
 // Examined is all that there is to say about one file.
 type Examined struct {
-	Config   *Config  // nil where there is a problem
-	Problems Problems // in the order of the file
-	Remarks  []Remark // in the order of the file; they are there beside problems too
+	Config   *Config         // nil where there is a problem
+	Problems report.Problems // in the order of the file
+	Remarks  []report.Remark // in the order of the file; they are there beside problems too
 
 	places *positions
 }
@@ -44,7 +45,7 @@ func (e Examined) Given(flow FlowName, field string) (key string, line int, ok b
 		return "", 0, false
 	}
 	where, ok := e.places.flows[flow][field]
-	return where.key, where.line, ok
+	return where.Key, where.Line, ok
 }
 
 // Properties says that the file is one of MirrorMaker 2, not YAML.
@@ -80,8 +81,8 @@ type Cluster struct {
 	Client           ClientSettings
 
 	role    Role // whose security this is; anyRole for the cluster's
-	from    origins
-	secrets map[string]secretPlace  // of secrets that a configuration provider gives, by field
+	from    report.Origins
+	secrets map[string]report.Kept  // of secrets that a configuration provider gives, by field
 	again   func() (Cluster, error) // looks up anew what security refers to; nil where it refers to nothing
 }
 

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/report"
 )
 
 // TestGood compares what each good file means, and what is noted about it, with a golden file. Run with -rewrite to
@@ -39,7 +40,7 @@ func TestBad(t *testing.T) {
 			if c != nil {
 				t.Errorf("a config beside the error: %+v", c)
 			}
-			var problems config.Problems
+			var problems report.Problems
 			if !errors.As(err, &problems) || len(problems) == 0 {
 				t.Fatalf("got %T, want Problems", err)
 			}

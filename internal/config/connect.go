@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"tidemark/internal/config/report"
 	"tidemark/internal/kafka"
 )
 
@@ -78,7 +79,7 @@ func (r *renewal) next() (*tls.Config, *kafka.SASL, error) {
 }
 
 // login is the mechanism's way to prove who we are.
-func (s SASL) login(from origins) (*kafka.SASL, error) {
+func (s SASL) login(from report.Origins) (*kafka.SASL, error) {
 	out := &kafka.SASL{Mechanism: s.Mechanism, User: s.User}
 	password, err := secret(from, "Password", s.Password, s.PasswordFile, s.PasswordEnv)
 	if err != nil {
@@ -100,7 +101,7 @@ func (s SASL) login(from origins) (*kafka.SASL, error) {
 }
 
 // oauth is where tokens come from.
-func (s SASL) oauth(from origins, secret Secret) (*kafka.OAuth, error) {
+func (s SASL) oauth(from report.Origins, secret Secret) (*kafka.OAuth, error) {
 	o := &kafka.OAuth{
 		TokenURL: s.TokenURL, ClientID: s.User, ClientSecret: secret, Scope: s.Scope, Encoded: s.TokenEncoded,
 		Extensions: map[string]string{},
@@ -111,11 +112,11 @@ func (s SASL) oauth(from origins, secret Secret) (*kafka.OAuth, error) {
 	}
 	if s.TokenCAFile != "" {
 		// The same as ca is for brokers, under names of its own.
-		here := origins{file: from.file, fields: map[string]at{}}
+		here := report.Origins{File: from.File, Fields: map[string]report.At{}}
 		for i, field := range append([]string{"CAFile"}, passwordFields("CAPassword")...) {
 			own := append([]string{"TokenCAFile"}, passwordFields("TokenCAPassword")...)[i]
-			if place, ok := from.fields[own]; ok {
-				here.fields[field] = place
+			if place, ok := from.Fields[own]; ok {
+				here.Fields[field] = place
 			}
 		}
 		conf, err := TLS{
@@ -148,25 +149,25 @@ func krb5Conf(named string) string {
 }
 
 // secret is the value of the one of three fields that is set; empty where none is.
-func secret(from origins, field string, inline Secret, file, env string) (Secret, error) {
+func secret(from report.Origins, field string, inline Secret, file, env string) (Secret, error) {
 	names := passwordFields(field)
 	switch {
 	case file != "":
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return "", from.problem(readError(err), "name a file that can be read, with the password in it", names[1])
+			return "", from.Problem(readError(err), "name a file that can be read, with the password in it", names[1])
 		}
 		if blank(string(data)) {
-			return "", from.problem(fmt.Sprintf("file %s %s", file, isBlank), writePassword, names[1])
+			return "", from.Problem(fmt.Sprintf("file %s %s", file, isBlank), writePassword, names[1])
 		}
 		return Secret(strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")), nil
 	case env != "":
 		text := os.Getenv(env)
 		switch {
 		case text == "":
-			return "", from.problem(fmt.Sprintf("environment variable %s is not set", env), "set it to the password", names[2])
+			return "", from.Problem(fmt.Sprintf("environment variable %s is not set", env), "set it to the password", names[2])
 		case blank(text):
-			return "", from.problem(fmt.Sprintf("environment variable %s holds nothing but white space", env), "set it to the password", names[2])
+			return "", from.Problem(fmt.Sprintf("environment variable %s holds nothing but white space", env), "set it to the password", names[2])
 		}
 		return Secret(text), nil
 	}

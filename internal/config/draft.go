@@ -3,12 +3,14 @@ package config
 import (
 	"cmp"
 	"slices"
+
+	"tidemark/internal/config/report"
 )
 
 // finish puts all that was found in the order of the file, and gives the config where there is no problem. c and p may
 // be nil where the file could not be read at all.
-func finish(r *report, c *Config, p *positions) Examined {
-	problems, remarks := r.sorted()
+func finish(r *report.Report, c *Config, p *positions) Examined {
+	problems, remarks := r.Sorted()
 	out := Examined{Problems: problems, Remarks: remarks}
 	if len(problems) > 0 {
 		return out

@@ -55,11 +55,11 @@ type used struct {
 
 // add notes one value and where it comes from.
 func (u *used) add(name, field, value string) {
-	place := u.client.from.fields[field]
-	if refs, ok := u.client.from.borrowed[field]; ok {
+	place := u.client.from.Fields[field]
+	if refs, ok := u.client.from.Borrowed[field]; ok {
 		value = "[from " + refs + "]"
 	}
-	u.out = append(u.out, Used{Name: name, Value: value, Key: place.key, Line: place.line})
+	u.out = append(u.out, Used{Name: name, Value: value, Key: place.Key, Line: place.Line})
 }
 
 // security notes what differs from the defaults.

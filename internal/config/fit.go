@@ -1,7 +1,9 @@
 package config
 
+import "tidemark/internal/config/report"
+
 // fit keeps the sizes of a flow's client in proportion to each other and to the flow's memory.
-func fit(r *report, f Flow, role Role, c *Cluster) {
+func fit(r *report.Report, f Flow, role Role, c *Cluster) {
 	if role != SourceConsumer {
 		return
 	}
@@ -9,8 +11,8 @@ func fit(r *report, f Flow, role Role, c *Cluster) {
 		if *value <= most {
 			return
 		}
-		here := c.from.fields[field]
-		r.note(here.line, "%s is out of bounds: %s is used by flow %s, since %s", here.key, size(most), f.Name(), why)
+		here := c.from.Fields[field]
+		r.Note(here.Line, "%s is out of bounds: %s is used by flow %s, since %s", here.Key, size(most), f.Name(), why)
 		*value = most
 	}
 	// Two responses fit into the memory, or fetching and producing would wait for each other.

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/report"
 )
 
 // FuzzParse: whatever the file, Parse never panics; it returns either a config or problems; and a config is complete.
@@ -43,7 +44,7 @@ type failer interface{ Fatalf(string, ...any) }
 
 func checkParsed(t failer, c *config.Config, err error) {
 	if err != nil {
-		var problems config.Problems
+		var problems report.Problems
 		if c != nil || !errors.As(err, &problems) {
 			t.Fatalf("config %v with error %T", c, err)
 		}

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/magiconair/properties"
+
+	"tidemark/internal/config/report"
 )
 
 // entry is one key of a properties file. Line is where it begins.
@@ -15,7 +17,7 @@ type entry struct {
 	key, value string
 }
 
-func (e entry) at() at { return at{e.line, e.key} }
+func (e entry) at() report.At { return report.At{Line: e.line, Key: e.key} }
 
 // errEscape is why a line could not be read; it holds nothing of the line, which may hold a password.
 var errEscape = errors.New(`a \u is not followed by four hexadecimal digits of a character in the basic plane`)
@@ -26,28 +28,28 @@ var errEscape = errors.New(`a \u is not followed by four hexadecimal digits of a
 // Logical lines are put together here and each is parsed by the library on its own. That gives the line numbers which
 // the library does not keep, and avoids two places where it differs from Java: a continued line with CRLF ends, and a
 // continued key.
-func readEntries(r *report, data []byte) []entry {
+func readEntries(r *report.Report, data []byte) []entry {
 	var out []entry
 	loader := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
 	data = trimBOM(data)
 	for _, l := range logicalLines(string(data)) {
 		if strings.IndexAny(l.text, "=:") == 0 {
-			r.note(l.line, "a line that begins with %q has no key and no effect", l.text[:1])
+			r.Note(l.line, "a line that begins with %q has no key and no effect", l.text[:1])
 			continue
 		}
 		p, err := loader.LoadBytes([]byte(l.text))
 		if err != nil || p.Len() != 1 {
-			r.problem(at{line: l.line}, errEscape.Error(), `double every backslash that is meant as one: \\`)
+			r.Problem(report.At{Line: l.line}, errEscape.Error(), `double every backslash that is meant as one: \\`)
 			continue
 		}
 		key := p.Keys()[0]
 		value, _ := p.Get(key)
 		if strings.ContainsRune(value, utf8.RuneError) {
-			r.problem(at{l.line, key}, errEscape.Error(), "use the YAML form for such characters")
+			r.Problem(report.At{Line: l.line, Key: key}, errEscape.Error(), "use the YAML form for such characters")
 			continue
 		}
 		if !isASCII(l.text) {
-			r.note(l.line, `%s is read as ISO-8859-1, as Java does: write other characters as \uXXXX`, key)
+			r.Note(l.line, `%s is read as ISO-8859-1, as Java does: write other characters as \uXXXX`, key)
 		}
 		out = append(out, entry{l.line, key, value})
 	}

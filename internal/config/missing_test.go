@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/report"
 )
 
 // TestMissing: what Kafka would refuse at a start for its files and variables is found beforehand, once for all clients that
@@ -90,7 +91,7 @@ func TestMissing(t *testing.T) {
 			}
 			used, idle := got.Config.Missing()
 			for _, part := range []struct {
-				have config.Problems
+				have report.Problems
 				want []string
 			}{{used, tc.used}, {idle, tc.idle}} {
 				var have []string

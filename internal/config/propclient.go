@@ -84,17 +84,17 @@ func (m *mm2File) clients(c *Config, f Flow) map[Role]Cluster {
 		}
 		where := m.clientLayers(f.Name(), r)
 		client := base
-		client.from.fields = maps.Clone(base.from.fields)
+		client.from.Fields = maps.Clone(base.from.Fields)
 		m.tune(&client, r, where.settings)
 		// The cluster's own login may be that of another kind of client, see clusterLayers.
 		if m.special(where.security) || m.special(m.clusterLayers(base.Alias).security) {
 			client.role = r
 			for _, s := range secured {
-				delete(client.from.fields, s)
+				delete(client.from.Fields, s)
 			}
 			m.secure(&client, where.security)
 		}
-		fit(&m.report, f, r, &client)
+		fit(&m.Report, f, r, &client)
 		m.hide(&client)
 		out[r] = client
 	}
@@ -104,7 +104,7 @@ func (m *mm2File) clients(c *Config, f Flow) map[Role]Cluster {
 // hide notes which of a client's values stand in no file of ours, so that nothing prints them. In a login, part of the text
 // may come from elsewhere and the rest not.
 func (m *mm2File) hide(c *Cluster) {
-	c.from.borrowed = map[string]string{}
+	c.from.Borrowed = map[string]string{}
 	texts := map[string]string{"ClientID": c.ClientID, "SecurityProtocol": c.SecurityProtocol}
 	for _, target := range []any{&c.TLS, &c.SASL} {
 		for _, s := range settings("security", target) {
@@ -113,9 +113,9 @@ func (m *mm2File) hide(c *Cluster) {
 			}
 		}
 	}
-	for field, place := range c.from.fields {
-		if refs, ok := m.lent(place); ok && (texts[field] == "" || !strings.Contains(m.entryAt(place).value, texts[field])) {
-			c.from.borrowed[field] = refs
+	for field, place := range c.from.Fields {
+		if refs, ok := m.Lent(place); ok && (texts[field] == "" || !strings.Contains(m.entryAt(place).value, texts[field])) {
+			c.from.Borrowed[field] = refs
 		}
 	}
 }
@@ -141,14 +141,14 @@ func (m *mm2File) tune(c *Cluster, r Role, where []layer) {
 	get := m.find(where)
 	if e, value, ok := get(propClientID); ok && value != "" {
 		c.ClientID = value
-		c.from.fields["ClientID"] = e.at()
+		c.from.Fields["ClientID"] = e.at()
 	}
 	all := settings("mm2", &c.Client)
 	for _, key := range keysOf(all) {
 		s := all[key]
 		if !r.uses(s.field) {
 			s.value.SetZero()
-			delete(c.from.fields, s.field)
+			delete(c.from.Fields, s.field)
 			continue
 		}
 		e, value, ok := get(key)
@@ -161,10 +161,10 @@ func (m *mm2File) tune(c *Cluster, r Role, where []layer) {
 			unit, name = int64(time.Millisecond), "milliseconds"
 		}
 		if err != nil || n < -1 || n > int64(1<<62)/unit {
-			m.problem(e.at(), fmt.Sprintf("%q is no number of %s", value, name), "write a whole number")
+			m.Problem(e.at(), fmt.Sprintf("%q is no number of %s", value, name), "write a whole number")
 			continue
 		}
-		c.from.fields[s.field] = e.at()
+		c.from.Fields[s.field] = e.at()
 		s.value.SetInt(m.bounded(e, r, s.field, n*unit))
 	}
 }
@@ -186,7 +186,7 @@ func (m *mm2File) bounded(e entry, r Role, field string, n int64) int64 {
 		if b != bounds(anyRole)[field] {
 			what = " where records are written"
 		}
-		m.note(e.line, "%s is out of bounds: %s is used%s, since %s", e.key, amount(field, used), what, why)
+		m.Note(e.line, "%s is out of bounds: %s is used%s, since %s", e.key, amount(field, used), what, why)
 	}
 	return used
 }
@@ -201,9 +201,9 @@ func (m *mm2File) weakened(e entry, key string) bool {
 	switch {
 	case !ok:
 	case name == propAcks && value != "all" && value != "-1":
-		m.warn(e.at(), "every write waits for all replicas in sync (acks=all), never for less")
+		m.Warn(e.at(), "every write waits for all replicas in sync (acks=all), never for less")
 	case name == propIdempotence && !strings.EqualFold(value, "true"):
-		m.warn(e.at(), "records are written idempotently, always")
+		m.Warn(e.at(), "records are written idempotently, always")
 	}
 	return true
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tidemark/internal/config/report"
 )
 
 // Keys that need more than their field's type to be read.
@@ -29,7 +31,7 @@ const (
 // Whose value wins follows MirrorMaker 2. For a flow's settings: "A->B.key" before the top-level key. For a cluster's
 // address and security: "A.key" before the top-level key. For what a consumer's keys say see reading.
 type mm2File struct {
-	report
+	report.Report
 	aliases   []string
 	providers map[string]provider // by name
 	outside   Outside
@@ -42,17 +44,17 @@ type mm2File struct {
 
 func parseProperties(name string, data []byte, outside Outside) Examined {
 	m := &mm2File{
-		report:   report{file: name},
+		Report:   report.Report{File: name},
 		outside:  outside,
 		top:      map[string]entry{},
 		clusters: map[string]map[string]entry{},
 		flows:    map[FlowName]map[string]entry{},
 	}
 	if line := yamlLine(data); line > 0 {
-		m.problem(at{line: line}, "this looks like YAML", "name the file .yaml, or write key = value pairs as MirrorMaker 2 does: clusters = A, B")
-		return finish(&m.report, nil, nil)
+		m.Problem(report.At{Line: line}, "this looks like YAML", "name the file .yaml, or write key = value pairs as MirrorMaker 2 does: clusters = A, B")
+		return finish(&m.Report, nil, nil)
 	}
-	m.sort(readEntries(&m.report, data))
+	m.sort(readEntries(&m.Report, data))
 	c := &Config{File: name, Clusters: map[string]Cluster{}, properties: true}
 	clients := map[FlowName]map[Role]Cluster{}
 	c.clients = func(f FlowName) map[Role]Cluster { return clients[f] }
@@ -67,9 +69,9 @@ func parseProperties(name string, data []byte, outside Outside) Examined {
 		clients[flow] = m.clients(c, f)
 		places.flows[flow] = where
 	}
-	check(&m.report, c, places)
+	check(&m.Report, c, places)
 	m.explain(c, places)
-	return finish(&m.report, c, places)
+	return finish(&m.Report, c, places)
 }
 
 // sort finds the clusters and puts every entry under what it belongs to. Where a key is there twice the last one
@@ -78,27 +80,27 @@ func (m *mm2File) sort(entries []entry) {
 	last := map[string]entry{}
 	for _, e := range entries {
 		if first, twice := last[e.key]; twice {
-			m.note(e.line, "%s was set before on line %d: the last one counts", e.key, first.line)
+			m.Note(e.line, "%s was set before on line %d: the last one counts", e.key, first.line)
 		}
 		last[e.key] = e
 	}
 	m.all = last
 	clusters, ok := last[propClusters]
 	if !ok {
-		m.problem(at{}, "there is no clusters key", "name the aliases: clusters = A, B")
+		m.Problem(report.At{}, "there is no clusters key", "name the aliases: clusters = A, B")
 	}
 	m.readProviders(last)
 	names, found := m.text(clusters)
 	for _, alias := range splitList(names) {
 		if slices.Contains(m.aliases, alias) {
-			m.problem(clusters.at(), fmt.Sprintf("alias %q is there twice", alias), "name each cluster once")
+			m.Problem(clusters.at(), fmt.Sprintf("alias %q is there twice", alias), "name each cluster once")
 			continue
 		}
 		m.aliases = append(m.aliases, alias)
 		m.clusters[alias] = map[string]entry{}
 	}
 	if ok && found && len(m.aliases) == 0 {
-		m.problem(clusters.at(), "is empty", "name the aliases: clusters = A, B")
+		m.Problem(clusters.at(), "is empty", "name the aliases: clusters = A, B")
 	}
 	for _, e := range last {
 		m.place(e)
@@ -114,7 +116,7 @@ func (m *mm2File) place(e entry) {
 	if strings.HasPrefix(e.value, "->") && (slices.Contains(m.aliases, e.key) || !strings.Contains(e.key, ".")) {
 		// In Java's syntax the first blank ends a key: "A -> B.enabled = true" is key "A", value "-> B.enabled = true".
 		// A key with a dot is a setting (A.client.id), whose value may begin with any characters.
-		m.problem(e.at(), "a blank ends the key, so this is no flow", "write "+e.key+"->B.key = value without blanks around ->")
+		m.Problem(e.at(), "a blank ends the key, so this is no flow", "write "+e.key+"->B.key = value without blanks around ->")
 		return
 	}
 	if alias, key, ok := cutAlias(e.key, m.aliases); ok {
@@ -131,7 +133,7 @@ func (m *mm2File) placeFlow(e entry, source, rest string) {
 		target, key, ok = strings.Cut(rest, ".")
 	}
 	if !ok || source == "" || target == "" || key == "" {
-		m.problem(e.at(), "is no key of a flow", "write A->B.key = value")
+		m.Problem(e.at(), "is no key of a flow", "write A->B.key = value")
 		return
 	}
 	name := FlowName{Source: source, Target: target}
@@ -159,7 +161,7 @@ func (m *mm2File) named() []FlowName {
 		all[name] = true
 	}
 	if e, ok := m.top[propEnabled]; ok && m.is(e, "true") {
-		m.note(e.line, "%s at top level enables a flow between every two clusters, in both directions", propEnabled)
+		m.Note(e.line, "%s at top level enables a flow between every two clusters, in both directions", propEnabled)
 		for _, a := range m.aliases {
 			for _, b := range m.aliases {
 				if a != b {
@@ -199,16 +201,16 @@ func (m *mm2File) flow(name FlowName) (Flow, fieldsAt) {
 	for _, key := range slices.Sorted(maps.Keys(own)) {
 		m.judge(own[key], key, flowScope)
 	}
-	first := at{}
+	first := report.At{}
 	for _, e := range own {
-		if first.line == 0 || e.line < first.line {
+		if first.Line == 0 || e.line < first.Line {
 			first = e.at()
 		}
 	}
 	if e, ok := own[propEnabled]; ok {
 		first = e.at()
 	}
-	if first.line == 0 {
+	if first.Line == 0 {
 		first = m.top[propEnabled].at()
 	}
 	where[""] = first
@@ -220,10 +222,10 @@ func (m *mm2File) flow(name FlowName) (Flow, fieldsAt) {
 func (m *mm2File) renamed(e entry, old string, layer map[string]entry, fields map[string]setting, where fieldsAt) {
 	now := renamedKeys()[old]
 	if _, both := layer[now]; both {
-		m.note(e.line, "%s has no effect beside %s", e.key, now)
+		m.Note(e.line, "%s has no effect beside %s", e.key, now)
 		return
 	}
-	m.note(e.line, "%s is read as %s, its name since Kafka 4.0", e.key, now)
+	m.Note(e.line, "%s is read as %s, its name since Kafka 4.0", e.key, now)
 	m.set(fields[now], now, e, where)
 }
 
@@ -235,16 +237,16 @@ func (m *mm2File) set(s setting, key string, e entry, where fieldsAt) {
 		return
 	}
 	where[s.field] = e.at()
-	var f *fault
+	var f *report.Fault
 	switch s.value.Interface().(type) {
 	case []string:
 		faults := s.setList(splitList(value))
-		if _, borrowed := m.lent(e.at()); borrowed {
+		if _, borrowed := m.Lent(e.at()); borrowed {
 			for i := range faults {
-				faults[i].do = "correct it there" // the hint may quote a part of the pattern
+				faults[i].Do = "correct it there" // the hint may quote a part of the pattern
 			}
 		}
-		m.faults(e.at(), faults)
+		m.Faults(e.at(), faults)
 		return
 	case time.Duration:
 		f = setSeconds(s, key, value)
@@ -252,19 +254,19 @@ func (m *mm2File) set(s setting, key string, e entry, where fieldsAt) {
 		f = s.set(value)
 	}
 	if f != nil {
-		m.problem(e.at(), f.what, f.do)
+		m.Problem(e.at(), f.What, f.Do)
 	}
 }
 
 // setSeconds reads a whole number in the unit that the key ends in.
-func setSeconds(s setting, key, value string) *fault {
+func setSeconds(s setting, key, value string) *report.Fault {
 	unit, name := time.Second, "seconds"
 	if strings.HasSuffix(key, ".ms") {
 		unit, name = time.Millisecond, "milliseconds"
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n > int64(1<<62)/int64(unit) || n < -int64(1<<62)/int64(unit) {
-		return &fault{fmt.Sprintf("%q is no number of %s", value, name), "write a whole number"}
+		return report.Wrong(fmt.Sprintf("%q is no number of %s", value, name), "write a whole number")
 	}
 	return s.setDuration(time.Duration(n) * unit)
 }
@@ -288,7 +290,7 @@ func (m *mm2File) policy(f *Flow, e entry) {
 	case "IdentityReplicationPolicy":
 		f.Policy = PolicyIdentity
 	default:
-		m.problem(e.at(), fmt.Sprintf("replication policy %q is a Java class that cannot be loaded here", value),
+		m.Problem(e.at(), fmt.Sprintf("replication policy %q is a Java class that cannot be loaded here", value),
 			"use "+policyPackage+"DefaultReplicationPolicy (A.topic), with replication.policy.separator for another separator, or "+policyPackage+"IdentityReplicationPolicy (names are kept)")
 	}
 }
@@ -342,10 +344,10 @@ func (m *mm2File) explain(c *Config, p *positions) {
 	for _, f := range c.EnabledFlows() {
 		where := p.flows[f.Name()]
 		if _, given := where["SyncGroupOffsets"]; !given {
-			m.noteOn(0, "SyncGroupOffsets", "flow %s: group positions are translated but not committed on %s, as is MirrorMaker 2's default; sync.group.offsets.enabled = true commits them", f.Name(), f.Target)
+			m.NoteOn(0, "SyncGroupOffsets", "flow %s: group positions are translated but not committed on %s, as is MirrorMaker 2's default; sync.group.offsets.enabled = true commits them", f.Name(), f.Target)
 		}
 		if _, given := where["Isolation"]; !given {
-			m.noteOn(0, "Isolation", "flow %s: only committed records are copied, where MirrorMaker 2's default also copies aborted ones; %s.consumer.isolation.level = read_uncommitted gives that", f.Name(), f.Source)
+			m.NoteOn(0, "Isolation", "flow %s: only committed records are copied, where MirrorMaker 2's default also copies aborted ones; %s.consumer.isolation.level = read_uncommitted gives that", f.Name(), f.Source)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"tidemark/internal/config/report"
 )
 
 // scope is where in a properties file a key stands.
@@ -151,7 +153,7 @@ func (m *mm2File) honoured(s scope) []string {
 func (m *mm2File) judge(e entry, key string, s scope) {
 	if class, ok := filterClasses()[key]; ok && s != clusterScope {
 		if value, found := m.text(e); found && strings.TrimPrefix(value, policyPackage) != class {
-			m.problem(e.at(), "a Java class cannot be loaded here, and it decides what is mirrored",
+			m.Problem(e.at(), "a Java class cannot be loaded here, and it decides what is mirrored",
 				"say the same with "+strings.Join([]string{"topics", "topics.exclude", "groups", "groups.exclude", "config.properties.exclude"}, ", "))
 		}
 		return
@@ -169,7 +171,7 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 		return
 	}
 	if right := m.misplaced(e, key, s); right != "" {
-		m.warn(e.at(), "write it as %s%s", m.there(right), unread(e))
+		m.Warn(e.at(), "write it as %s%s", m.there(right), unread(e))
 		return
 	}
 	for _, r := range reasons() {
@@ -178,12 +180,12 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 				m.meant(e, strings.TrimSuffix(e.key, key)+n)
 				return
 			}
-			m.idleKey(e.at(), "%s%s", m.fill(e, key, s, r.why+ignoredToo(s, key)), unread(e))
+			m.Idle(e.at(), "%s%s", m.fill(e, key, s, r.why+ignoredToo(s, key)), unread(e))
 			return
 		}
 	}
 	if s != flowScope && slices.Contains(m.honoured(flowScope), key) {
-		m.warn(e.at(), "%s%s", m.anywhere(e, key, s), unread(e))
+		m.Warn(e.at(), "%s%s", m.anywhere(e, key, s), unread(e))
 		return
 	}
 	if m.bare(e, key, s) {
@@ -196,19 +198,19 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 		}
 	}
 	known = slices.DeleteFunc(known, func(k string) bool { return strings.HasSuffix(k, "*") })
-	if n := nearest(key, known); n != "" {
+	if n := report.Nearest(key, known); n != "" {
 		if now, ok := renamedKeys()[n]; ok {
 			n = now
 		}
 		m.meant(e, strings.TrimSuffix(e.key, key)+n)
 		return
 	}
-	m.warn(e.at(), "unknown key%s", unread(e))
+	m.Warn(e.at(), "unknown key%s", unread(e))
 }
 
 // meant warns about a key that is most likely a misspelt one.
 func (m *mm2File) meant(e entry, likely string) {
-	m.warn(e.at(), "unknown key, did you mean %s?%s", m.there(likely), unread(e))
+	m.Warn(e.at(), "unknown key, did you mean %s?%s", m.there(likely), unread(e))
 }
 
 // matches says whether the key is the pattern, or begins with it where it ends in a star.

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"tidemark/internal/config/report"
 )
 
 // saslKeys are the sasl.* keys that are honoured.
@@ -30,12 +32,12 @@ func (m *mm2File) sasl(c *Cluster, get lookup) {
 		mechanism = MechanismKerberos
 	}
 	if !slices.Contains(mechanisms(), mechanism) {
-		m.problem(e.at(), fmt.Sprintf("mechanism %q is not known", mechanism), choose+strings.Join(mechanisms(), ", "))
+		m.Problem(e.at(), fmt.Sprintf("mechanism %q is not known", mechanism), choose+strings.Join(mechanisms(), ", "))
 		return
 	}
 	c.SASL.Mechanism = mechanism
 	if ok {
-		c.from.fields["Mechanism"] = e.at()
+		c.from.Fields["Mechanism"] = e.at()
 	}
 	if !m.handlers(mechanism, get) {
 		return
@@ -50,21 +52,21 @@ func (m *mm2File) sasl(c *Cluster, get lookup) {
 			err = l.suits(mechanism)
 		}
 		if err != nil {
-			m.problem(here, err.Error(), example(mechanism))
+			m.Problem(here, err.Error(), example(mechanism))
 			return
 		}
 		if m.blankSecret(e, l) {
 			return
 		}
 		for _, field := range []string{"User", "Password", "TokenCAFile", "Keytab", "AWSProfile", "AWSRole", "AWSRoleSession", "AWSExternalID", "AWSSTSRegion", "ServiceName", "Scope", "Extensions"} {
-			c.from.fields[field] = here
+			c.from.Fields[field] = here
 		}
 	case e.line > 0:
 		return // as above
 	case mechanism == MechanismOAuth || mechanism == MechanismAWS: // all that they need can stand elsewhere
 		here = m.protocolAt(c.Alias)
 	default:
-		m.problem(m.protocolAt(c.Alias), fmt.Sprintf("%s has no sasl.jaas.config for mechanism %s", c.who(), mechanism), example(mechanism))
+		m.Problem(m.protocolAt(c.Alias), fmt.Sprintf("%s has no sasl.jaas.config for mechanism %s", c.who(), mechanism), example(mechanism))
 		return
 	}
 	var err error
@@ -79,7 +81,7 @@ func (m *mm2File) sasl(c *Cluster, get lookup) {
 		err = l.password(&c.SASL)
 	}
 	if err != nil {
-		m.problem(here, err.Error(), example(mechanism))
+		m.Problem(here, err.Error(), example(mechanism))
 	}
 }
 
@@ -92,7 +94,7 @@ func (m *mm2File) blankSecret(e entry, l login) bool {
 		if !given || !blank(value.Reveal()) {
 			continue
 		}
-		refs, _ := m.lent(e.at())
+		refs, _ := m.Lent(e.at())
 		if err == nil { // otherwise the whole login comes from elsewhere
 			refs = raw.options[option].Reveal()
 		}
@@ -107,7 +109,7 @@ func (m *mm2File) blankSecret(e entry, l login) bool {
 // noSecret reports that what references stand for is no secret. The problem is added as it is: report.problem would hide
 // what is wrong.
 func (m *mm2File) noSecret(e entry, refs string) {
-	m.add(Problem{File: m.file, Line: e.line, Key: e.key, What: fmt.Sprintf("what %s stands for %s", refs, isBlank), Do: writePassword})
+	m.Add(report.Problem{File: m.File, Line: e.line, Key: e.key, What: fmt.Sprintf("what %s stands for %s", refs, isBlank), Do: writePassword})
 }
 
 // example is what to write for a mechanism.
@@ -147,7 +149,7 @@ func (m *mm2File) handlers(mechanism string, get lookup) bool {
 		if strings.Contains(class, "IAMOAuthBearer") {
 			do = "use sasl.mechanism = AWS_MSK_IAM with IAMLoginModule"
 		}
-		m.problem(e.at(), fmt.Sprintf("callback handler %s is a Java class that cannot be loaded here", class), do)
+		m.Problem(e.at(), fmt.Sprintf("callback handler %s is a Java class that cannot be loaded here", class), do)
 	}
 	return good
 }
@@ -169,7 +171,7 @@ func (m *mm2File) oauth(c *Cluster, get lookup, l login) error {
 		return errors.New("sasl.oauthbearer.token.endpoint.url is missing, and tokens without a signature are for tests only")
 	}
 	if f := tokenURL(s.TokenURL); f != nil {
-		m.problem(c.from.fields["TokenURL"], f.what, f.do)
+		m.Problem(c.from.Fields["TokenURL"], f.What, f.Do)
 		return nil
 	}
 	either := func(key, option, field string) string {
@@ -180,7 +182,7 @@ func (m *mm2File) oauth(c *Cluster, get lookup, l login) error {
 	}
 	const secretKey = "sasl.oauthbearer.client.credentials.client.secret"
 	if e, value, ok := get(secretKey); ok && value == "" {
-		if refs, lent := m.lent(e.at()); lent {
+		if refs, lent := m.Lent(e.at()); lent {
 			m.noSecret(e, refs)
 			return nil
 		}
@@ -204,19 +206,19 @@ func (m *mm2File) oauth(c *Cluster, get lookup, l login) error {
 }
 
 // tokenURL is what is wrong with the address of a token endpoint.
-func tokenURL(text string) *fault {
+func tokenURL(text string) *report.Fault {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return &fault{"is no URL", "write https://host/path"}
+		return report.Wrong("is no URL", "write https://host/path")
 	case u.User != nil:
-		return &fault{"has a user in it", "give client id and secret by their own keys"}
+		return report.Wrong("has a user in it", "give client id and secret by their own keys")
 	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
 		return nil
 	case u.Scheme == "file" && strings.HasPrefix(u.Path, "/"):
 		return nil
 	}
-	return &fault{"is no URL of a token", "write https://host/path, or file:///path of a token that is renewed there"}
+	return report.Wrong("is no URL of a token", "write https://host/path, or file:///path of a token that is renewed there")
 }
 
 func fileURL(text string) bool { return strings.HasPrefix(text, "file:") }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"tidemark/internal/config/report"
 )
 
 // securityKeys are the keys of address and security that are honoured, at top level and after "A.".
@@ -22,15 +24,15 @@ func securityKeys() []string {
 // cluster gives one cluster its values.
 func (m *mm2File) cluster(alias string) Cluster {
 	c := defaultCluster(alias)
-	c.from = origins{file: m.file, fields: map[string]at{}}
+	c.from = report.Origins{File: m.File, Fields: map[string]report.At{}}
 	where := m.clusterLayers(alias)
 	get := m.find(where.security)
 	if e, value, ok := get(propBootstrap); ok {
-		c.from.fields["Bootstrap"] = e.at()
+		c.from.Fields["Bootstrap"] = e.at()
 		s := setting{value: reflect.ValueOf(&c).Elem().FieldByName("Bootstrap"), kind: "addresses"}
-		m.faults(e.at(), s.setList(splitList(value)))
+		m.Faults(e.at(), s.setList(splitList(value)))
 	} else if e.line == 0 { // where it is there, what it refers to is the problem, and has been told
-		m.problem(m.top[propClusters].at(), fmt.Sprintf("cluster %s has no address", alias),
+		m.Problem(m.top[propClusters].at(), fmt.Sprintf("cluster %s has no address", alias),
 			"add "+alias+"."+propBootstrap+" = host:9092")
 	}
 	m.tune(&c, anyRole, where.settings)
@@ -52,9 +54,9 @@ func (m *mm2File) secure(c *Cluster, where []layer) {
 	if e, value, ok := get("security.protocol"); ok {
 		protocols := []string{ProtocolPlaintext, ProtocolSSL, ProtocolSASLPlaintext, ProtocolSASLSSL}
 		c.SecurityProtocol = strings.ToUpper(value)
-		c.from.fields["SecurityProtocol"] = e.at()
+		c.from.Fields["SecurityProtocol"] = e.at()
 		if !slices.Contains(protocols, c.SecurityProtocol) {
-			m.problem(e.at(), fmt.Sprintf("%q is no security protocol", value), "write one of "+strings.Join(protocols, ", "))
+			m.Problem(e.at(), fmt.Sprintf("%q is no security protocol", value), "write one of "+strings.Join(protocols, ", "))
 		}
 	}
 	if c.usesTLS() {
@@ -71,8 +73,8 @@ func (m *mm2File) secure(c *Cluster, where []layer) {
 // again: what it says changes at the next start, for all workers at once.
 func (m *mm2File) later(c Cluster, where []layer) func() (Cluster, error) {
 	refers := false
-	for _, here := range c.from.fields {
-		_, borrowed := m.lent(here)
+	for _, here := range c.from.Fields {
+		_, borrowed := m.Lent(here)
 		refers = refers || borrowed
 	}
 	if !refers {
@@ -80,14 +82,14 @@ func (m *mm2File) later(c Cluster, where []layer) func() (Cluster, error) {
 	}
 	return func() (Cluster, error) {
 		fresh := &mm2File{
-			report: report{file: m.file}, aliases: m.aliases, providers: m.providers, outside: m.outside,
+			Report: report.Report{File: m.File}, aliases: m.aliases, providers: m.providers, outside: m.outside,
 			top: m.top, clusters: m.clusters, flows: m.flows,
 		}
 		again := c
-		again.from = origins{file: m.file, fields: map[string]at{}}
+		again.from = report.Origins{File: m.File, Fields: map[string]report.At{}}
 		fresh.secure(&again, where)
-		if len(fresh.problems) > 0 {
-			return Cluster{}, fresh.problems
+		if len(fresh.Problems) > 0 {
+			return Cluster{}, fresh.Problems
 		}
 		return again, nil
 	}
@@ -98,7 +100,7 @@ func (m *mm2File) later(c Cluster, where []layer) func() (Cluster, error) {
 func (m *mm2File) idle(c Cluster, prefix string) {
 	for _, key := range slices.Sorted(maps.Keys(m.clusters[c.Alias])) {
 		if e := m.clusters[c.Alias][key]; strings.HasPrefix(key, prefix) && slices.Contains(securityKeys(), key) {
-			m.note(e.line, "%s has no effect with security.protocol %s", e.key, c.SecurityProtocol)
+			m.Note(e.line, "%s has no effect with security.protocol %s", e.key, c.SecurityProtocol)
 		}
 	}
 }
@@ -125,17 +127,17 @@ func (m *mm2File) tls(c *Cluster, get lookup) {
 		{c.TLS.Cert, c.TLS.Key.Reveal(), "Cert"}, {c.TLS.Key.Reveal(), c.TLS.Cert, "Key"},
 	} {
 		if half.have != "" && half.missing == "" {
-			m.problem(c.from.fields[half.field], "there is one half of the client certificate", "give both ssl.keystore.certificate.chain and ssl.keystore.key")
+			m.Problem(c.from.Fields[half.field], "there is one half of the client certificate", "give both ssl.keystore.certificate.chain and ssl.keystore.key")
 		}
 	}
 	if e, value, ok := get("ssl.endpoint.identification.algorithm"); ok {
-		c.from.fields["VerifyHostname"] = e.at()
+		c.from.Fields["VerifyHostname"] = e.at()
 		switch strings.ToLower(value) {
 		case "":
 			c.TLS.VerifyHostname = false
 		case "https":
 		default:
-			m.problem(e.at(), fmt.Sprintf("%q is no way to check a host name", value), "write https, or leave it empty to check no names")
+			m.Problem(e.at(), fmt.Sprintf("%q is no way to check a host name", value), "write https, or leave it empty to check no names")
 		}
 	}
 }
@@ -150,7 +152,7 @@ func (m *mm2File) unopened(c *Cluster) {
 		{c.TLS.KeystoreFile, c.TLS.KeystorePassword.Reveal(), "KeystorePassword", "ssl.keystore.location"},
 	} {
 		if store.password != "" && store.file == "" {
-			m.problem(c.from.fields[store.field], "there is no store that the password opens", "add "+store.key+", or remove it")
+			m.Problem(c.from.Fields[store.field], "there is no store that the password opens", "add "+store.key+", or remove it")
 		}
 	}
 	if c.TLS.KeystoreFile == "" && c.TLS.Key.Reveal() == "" {
@@ -164,7 +166,7 @@ func (m *mm2File) told(c *Cluster, get lookup, key, field string) string {
 	if !ok || value == "" {
 		return ""
 	}
-	c.from.fields[field] = e.at()
+	c.from.Fields[field] = e.at()
 	return value
 }
 
@@ -177,7 +179,7 @@ func (m *mm2File) inline(c *Cluster, get lookup, key, field string) string {
 	}
 	text := rewrap(value)
 	if text == "" {
-		m.problem(c.from.fields[field], "has no PEM block in it", "give -----BEGIN ...----- to -----END ...-----, with a blank or \\n where the line ends were")
+		m.Problem(c.from.Fields[field], "has no PEM block in it", "give -----BEGIN ...----- to -----END ...-----, with a blank or \\n where the line ends were")
 	}
 	return text
 }
@@ -196,13 +198,13 @@ func rewrap(text string) string {
 // says what it is, see kafka.TrustStore.
 func (m *mm2File) store(c *Cluster, get lookup, store, field string) string {
 	if e, kind, ok := get(store + ".type"); ok && !slices.Contains([]string{"JKS", "PKCS12", "PEM"}, strings.ToUpper(kind)) {
-		m.problem(e.at(), fmt.Sprintf("a store of type %q cannot be read", kind),
+		m.Problem(e.at(), fmt.Sprintf("a store of type %q cannot be read", kind),
 			"convert it: keytool -importkeystore -srckeystore STORE -srcstoretype TYPE -destkeystore s.p12 -deststoretype PKCS12, and write PKCS12")
 	}
 	return m.told(c, get, store+".location", field)
 }
 
-func (m *mm2File) protocolAt(alias string) at {
+func (m *mm2File) protocolAt(alias string) report.At {
 	if e, ok := m.clusters[alias]["security.protocol"]; ok {
 		return e.at()
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tidemark/internal/config/report"
 )
 
 // sides are the two sides of a flow, as MirrorMaker 2's connectors name them in front of ".cluster.".
@@ -30,7 +32,7 @@ func (m *mm2File) side(e entry, key string, s scope) bool {
 		case !ok:
 			continue
 		case name == "":
-			m.warn(e.at(), "unknown key%s", unread(e))
+			m.Warn(e.at(), "unknown key%s", unread(e))
 		case name == "alias":
 			m.sideAlias(e, key, side, s)
 		default:
@@ -50,21 +52,21 @@ func (m *mm2File) sideKey(e entry, side, name string, s scope) {
 	right := m.example(e, key, s, "source").side(side) + "."
 	near := ""
 	if s == topScope {
-		near = nearest(name, known)
+		near = report.Nearest(name, known)
 	}
 	switch {
 	case name == propRack:
-		m.idleKey(e.at(), "%s", leadersOnly)
+		m.Idle(e.at(), "%s", leadersOnly)
 	case s != flowScope && (connection || slices.Contains(known, name)):
-		m.warn(e.at(), "write it as %s%s", m.there(right+name), unread(e))
-	case s == topScope && distance(name, "alias") <= 2:
+		m.Warn(e.at(), "write it as %s%s", m.there(right+name), unread(e))
+	case s == topScope && report.Distance(name, "alias") <= 2:
 		m.meant(e, side+".cluster.alias")
 	case near != "":
 		m.meant(e, right+near)
 	case s == topScope:
-		m.warn(e.at(), "unknown key%s", unread(e))
+		m.Warn(e.at(), "unknown key%s", unread(e))
 	case !connection:
-		m.idleKey(e.at(), "settings of clients are read after %s and %s.%s.consumer. and the like; MirrorMaker 2 ignores it %s too%s",
+		m.Idle(e.at(), "settings of clients are read after %s and %s.%s.consumer. and the like; MirrorMaker 2 ignores it %s too%s",
 			right, m.example(e, key, s, "source"), side, m.fill(e, key, s, placeOf(s)), unread(e))
 	default:
 		alias := m.flowOf(e, key).side(side)
@@ -73,11 +75,11 @@ func (m *mm2File) sideKey(e entry, side, name string, s scope) {
 		_, shared := m.top[name]
 		switch {
 		case own:
-			m.idleKey(e.at(), "%s, which wins in MirrorMaker 2 too%s", from, unread(e))
+			m.Idle(e.at(), "%s, which wins in MirrorMaker 2 too%s", from, unread(e))
 		case shared:
-			m.idleKey(e.at(), "%s, or the top level, which wins in MirrorMaker 2 too%s", from, unread(e))
+			m.Idle(e.at(), "%s, or the top level, which wins in MirrorMaker 2 too%s", from, unread(e))
 		default:
-			m.warn(e.at(), "%s, which is missing: write it there%s", from, unread(e))
+			m.Warn(e.at(), "%s, which is missing: write it there%s", from, unread(e))
 		}
 	}
 }
@@ -92,17 +94,17 @@ func (m *mm2File) sideAlias(e entry, key, side string, s scope) {
 	}
 	value, ok := m.text(e)
 	if ok && value == "" {
-		m.idleKey(e.at(), "it is empty; %s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
+		m.Idle(e.at(), "it is empty; %s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
 		return
 	}
 	for _, f := range flows {
 		if ok && s != clusterScope && value != f.side(side) && m.enabled(f) {
-			m.problem(e.at(), fmt.Sprintf("MirrorMaker 2 calls the %s of %s %q here, and names remote and internal topics by that", side, f, value),
+			m.Problem(e.at(), fmt.Sprintf("MirrorMaker 2 calls the %s of %s %q here, and names remote and internal topics by that", side, f, value),
 				"remove it, or call the cluster so everywhere in the file")
 			return
 		}
 	}
-	m.idleKey(e.at(), "%s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
+	m.Idle(e.at(), "%s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
 }
 
 // flowOf is the flow of a key after "A->B.".

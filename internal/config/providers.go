@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/magiconair/properties"
+
+	"tidemark/internal/config/report"
 )
 
 // Outside is what the values of a properties file reach through configuration providers. A nil function means that
@@ -43,7 +45,7 @@ const (
 // provider is one name of config.providers.
 type provider struct {
 	class string         // one of providerClasses; "" where it can answer nothing
-	fault fault          // why class is empty
+	fault report.Fault   // why class is empty
 	allow *regexp.Regexp // nil allows every variable
 	paths []string       // absolute and clean; nil allows every path
 }
@@ -86,15 +88,15 @@ func (m *mm2File) provider(name string, last map[string]entry) provider {
 	short := strings.TrimPrefix(class, providerPackage)
 	switch {
 	case !ok:
-		return provider{fault: fault{fmt.Sprintf("the file has no %sclass, so the provider %q can answer nothing", prefix, name), "set it to one of " + known}}
+		return provider{fault: *report.Wrong(fmt.Sprintf("the file has no %sclass, so the provider %q can answer nothing", prefix, name), "set it to one of "+known)}
 	case class == short || !slices.Contains(providerClasses(), short):
-		return provider{fault: fault{fmt.Sprintf("provider %q is the Java class %q, which cannot be loaded here", name, class), "use one of " + known}}
+		return provider{fault: *report.Wrong(fmt.Sprintf("provider %q is the Java class %q, which cannot be loaded here", name, class), "use one of "+known)}
 	}
 	p := provider{class: short}
 	if e, ok := last[prefix+"param."+paramAllowlist]; ok && short == providerEnv {
 		allow, err := regexp.Compile("^(?:" + strings.TrimSpace(e.value) + ")$")
 		if err != nil {
-			m.problem(e.at(), "is no regular expression in RE2 syntax, which says what may be read", "see https://pkg.go.dev/regexp/syntax")
+			m.Problem(e.at(), "is no regular expression in RE2 syntax, which says what may be read", "see https://pkg.go.dev/regexp/syntax")
 			allow = regexp.MustCompile(`[^\s\S]`) // nothing
 		}
 		p.allow = allow
@@ -102,7 +104,7 @@ func (m *mm2File) provider(name string, last map[string]entry) provider {
 	if e, ok := last[prefix+"param."+paramPaths]; ok && short != providerEnv {
 		for _, path := range splitList(e.value) {
 			if !filepath.IsAbs(path) {
-				m.problem(e.at(), fmt.Sprintf("%q is no absolute path", path), "write paths that begin with /")
+				m.Problem(e.at(), fmt.Sprintf("%q is no absolute path", path), "write paths that begin with /")
 			}
 			p.paths = append(p.paths, filepath.Clean(path))
 		}
@@ -122,12 +124,12 @@ func (m *mm2File) text(e entry) (string, bool) {
 	for i, ref := range found {
 		value, f := m.lookup(ref)
 		if f != nil {
-			m.add(Problem{File: m.file, Line: e.line, Key: e.key, What: f.what, Do: f.do})
+			m.Add(report.Problem{File: m.File, Line: e.line, Key: e.key, What: f.What, Do: f.Do})
 			good = false
 			continue
 		}
 		if strings.TrimRight(value, "\r\n") != value && places[i] != [2]int{0, len(e.value)} {
-			m.note(e.line, "%s: what %s stands for ends in a line end, which stays inside the value", e.key, ref.text)
+			m.Note(e.line, "%s: what %s stands for ends in a line end, which stays inside the value", e.key, ref.text)
 		}
 		b.WriteString(e.value[from:places[i][0]])
 		b.WriteString(value)
@@ -147,19 +149,19 @@ func (m *mm2File) borrow(e entry, found []reference) {
 	for i, ref := range found {
 		texts[i] = ref.text
 	}
-	m.report.borrow(e.at(), strings.Join(texts, " and "), !discreet(e.key))
+	m.Report.Borrow(e.at(), strings.Join(texts, " and "), !discreet(e.key))
 }
 
 // lookup asks the provider that a reference names. Where that is no provider of the file, the fault does not show the
 // reference: it may be a password that was never meant as one.
-func (m *mm2File) lookup(ref reference) (string, *fault) {
+func (m *mm2File) lookup(ref reference) (string, *report.Fault) {
 	p, ok := m.providers[ref.provider]
 	if !ok {
 		do := "declare the provider with config.providers and config.providers.<name>.class; if the text itself is meant, use the YAML form, where a dollar sign is a dollar sign"
 		if len(m.providers) > 0 {
 			do = "config.providers lists " + strings.Join(sortedKeys(m.providers), ", ") + "; " + do
 		}
-		return "", &fault{"takes its value from a configuration provider, ${provider:key}, that the file does not declare", do}
+		return "", report.Wrong("takes its value from a configuration provider, ${provider:key}, that the file does not declare", do)
 	}
 	switch p.class {
 	case providerFile:
@@ -183,9 +185,9 @@ func sortedKeys(all map[string]provider) []string {
 }
 
 // lookupFile reads one key of a properties file. That file is UTF-8, as for Kafka, where this one is ISO-8859-1.
-func (m *mm2File) lookupFile(p provider, ref reference) (string, *fault) {
+func (m *mm2File) lookupFile(p provider, ref reference) (string, *report.Fault) {
 	if ref.path == "" {
-		return "", &fault{ref.text + " names no file", "write ${" + ref.provider + ":/path/of/file:key}"}
+		return "", report.Wrong(ref.text+" names no file", "write ${"+ref.provider+":/path/of/file:key}")
 	}
 	data, f := m.read(p, ref, ref.path, ref.path)
 	if f != nil {
@@ -194,62 +196,62 @@ func (m *mm2File) lookupFile(p provider, ref reference) (string, *fault) {
 	value, ok, err := propertyIn(data, ref.key)
 	switch {
 	case err != nil:
-		return "", &fault{fmt.Sprintf("%s: %s cannot be read as a properties file: %v", ref.text, ref.path, err), "correct it there"}
+		return "", report.Wrong(fmt.Sprintf("%s: %s cannot be read as a properties file: %v", ref.text, ref.path, err), "correct it there")
 	case !ok:
-		return "", &fault{fmt.Sprintf("%s: there is no key %s in %s", ref.text, ref.key, ref.path), "add it there, or correct the name here"}
+		return "", report.Wrong(fmt.Sprintf("%s: there is no key %s in %s", ref.text, ref.key, ref.path), "add it there, or correct the name here")
 	}
 	return value, nil
 }
 
 // lookupDirectory reads one file of a folder, whole: a line end at its end belongs to the value, as for Kafka.
-func (m *mm2File) lookupDirectory(p provider, ref reference) (string, *fault) {
+func (m *mm2File) lookupDirectory(p provider, ref reference) (string, *report.Fault) {
 	if ref.path == "" {
-		return "", &fault{ref.text + " names no folder", "write ${" + ref.provider + ":/path/of/folder:file}"}
+		return "", report.Wrong(ref.text+" names no folder", "write ${"+ref.provider+":/path/of/folder:file}")
 	}
 	if ref.key == "" || ref.key == "." || ref.key == ".." || strings.ContainsAny(ref.key, `/\`) {
-		return "", &fault{ref.text + ": the key is no name of a file in the folder", "write ${" + ref.provider + ":/path/of/folder:file}"}
+		return "", report.Wrong(ref.text+": the key is no name of a file in the folder", "write ${"+ref.provider+":/path/of/folder:file}")
 	}
 	data, f := m.read(p, ref, ref.path, filepath.Join(ref.path, ref.key))
 	return string(data), f
 }
 
 // read reads a file whose path, or whose folder's path, a reference gives.
-func (m *mm2File) read(p provider, ref reference, path, name string) ([]byte, *fault) {
+func (m *mm2File) read(p provider, ref reference, path, name string) ([]byte, *report.Fault) {
 	clean := filepath.Clean(path)
 	inside := func(allowed string) bool {
 		return clean == allowed || strings.HasPrefix(clean, strings.TrimSuffix(allowed, "/")+"/")
 	}
 	if p.paths != nil && !slices.ContainsFunc(p.paths, inside) {
-		return nil, &fault{
+		return nil, report.Wrong(
 			fmt.Sprintf("%s: %s is not below a path of config.providers.%s.param.%s", ref.text, path, ref.provider, paramPaths),
 			"add its folder there, or move the file",
-		}
+		)
 	}
 	if m.outside.ReadFile == nil {
-		return nil, &fault{ref.text + ": no other file is read here", "write the value itself"}
+		return nil, report.Wrong(ref.text+": no other file is read here", "write the value itself")
 	}
 	data, err := m.outside.ReadFile(name)
 	if err != nil {
-		return nil, &fault{fmt.Sprintf("%s: %v", ref.text, err), "correct the path, or make the file readable for this user"}
+		return nil, report.Wrong(fmt.Sprintf("%s: %v", ref.text, err), "correct the path, or make the file readable for this user")
 	}
 	return data, nil
 }
 
-func (m *mm2File) lookupEnv(p provider, ref reference) (string, *fault) {
+func (m *mm2File) lookupEnv(p provider, ref reference) (string, *report.Fault) {
 	switch {
 	case ref.path != "":
-		return "", &fault{ref.text + ": an environment variable has no path", "write ${" + ref.provider + ":VARIABLE}"}
+		return "", report.Wrong(ref.text+": an environment variable has no path", "write ${"+ref.provider+":VARIABLE}")
 	case p.allow != nil && !p.allow.MatchString(ref.key):
-		return "", &fault{
+		return "", report.Wrong(
 			fmt.Sprintf("%s: variable %s does not match config.providers.%s.param.%s", ref.text, ref.key, ref.provider, paramAllowlist),
 			"let the pattern match its whole name",
-		}
+		)
 	case m.outside.LookupEnv == nil:
-		return "", &fault{ref.text + ": the environment is not read here", "write the value itself"}
+		return "", report.Wrong(ref.text+": the environment is not read here", "write the value itself")
 	}
 	value, ok := m.outside.LookupEnv(ref.key)
 	if !ok {
-		return "", &fault{fmt.Sprintf("%s: environment variable %s is not set", ref.text, ref.key), "set it for this process, or correct the name"}
+		return "", report.Wrong(fmt.Sprintf("%s: environment variable %s is not set", ref.text, ref.key), "set it for this process, or correct the name")
 	}
 	return value, nil
 }
@@ -286,7 +288,7 @@ func (m *mm2File) judgeProvider(e entry, key string) {
 	known := []string{"class"}
 	switch p := m.providers[name]; {
 	case !ok:
-		m.warn(e.at(), "%s does not list that provider", propProviders)
+		m.Warn(e.at(), "%s does not list that provider", propProviders)
 		return
 	case p.class == providerEnv:
 		known = append(known, "param."+paramAllowlist)
@@ -298,25 +300,25 @@ func (m *mm2File) judgeProvider(e entry, key string) {
 	if slices.Contains(known, rest) {
 		return
 	}
-	if near := nearest(rest, known); near != "" {
-		m.warn(e.at(), "unknown key, did you mean %s?", m.there(propProviders+"."+name+"."+near))
+	if near := report.Nearest(rest, known); near != "" {
+		m.Warn(e.at(), "unknown key, did you mean %s?", m.there(propProviders+"."+name+"."+near))
 		return
 	}
-	m.warn(e.at(), "unknown key")
+	m.Warn(e.at(), "unknown key")
 }
 
 // secretsOf are the secrets of a cluster that are what one reference stands for and nothing but it, by field. A secret that
 // is written in the file, or put together from several parts, is not among them.
-func (m *mm2File) secretsOf(c Cluster) map[string]secretPlace {
-	out := map[string]secretPlace{}
+func (m *mm2File) secretsOf(c Cluster) map[string]report.Kept {
+	out := map[string]report.Kept{}
 	for _, target := range []any{&c.TLS, &c.SASL} {
 		for _, s := range settings("security", target) {
 			value, secret := reflect.TypeAssert[Secret](s.value)
-			where, told := c.from.fields[s.field]
+			where, told := c.from.Fields[s.field]
 			if !secret || !told || value == "" {
 				continue
 			}
-			if _, lent := m.lent(where); !lent {
+			if _, lent := m.Lent(where); !lent {
 				continue
 			}
 			text := m.entryAt(where).value
@@ -336,7 +338,7 @@ func (m *mm2File) secretsOf(c Cluster) map[string]secretPlace {
 }
 
 // entryAt is the entry of a place.
-func (m *mm2File) entryAt(where at) entry {
+func (m *mm2File) entryAt(where report.At) entry {
 	groups := []map[string]entry{m.top}
 	for _, entries := range m.clusters {
 		groups = append(groups, entries)
@@ -356,29 +358,29 @@ func (m *mm2File) entryAt(where at) entry {
 
 // comesFrom says whether a text is one reference that stands for the value, and where that is kept. It compares, since a
 // login's own syntax can change what is put in place: a backslash in it is an escape.
-func (m *mm2File) comesFrom(text string, value Secret) (secretPlace, bool) {
+func (m *mm2File) comesFrom(text string, value Secret) (report.Kept, bool) {
 	found, places := references(text)
 	if len(found) != 1 || places[0] != [2]int{0, len(text)} {
-		return secretPlace{}, false
+		return report.Kept{}, false
 	}
 	looked, f := m.lookup(found[0])
 	// A line end at the end of a file is no part of what password_file gives.
 	if f != nil || looked != value.Reveal() || strings.TrimRight(looked, "\r\n") != looked {
-		return secretPlace{}, false
+		return report.Kept{}, false
 	}
 	return m.leads(found[0]), true
 }
 
 // leads says where a reference leads: a variable, or a file that holds nothing but the value. Both are empty for a key in
 // a properties file.
-func (m *mm2File) leads(ref reference) secretPlace {
+func (m *mm2File) leads(ref reference) report.Kept {
 	switch m.providers[ref.provider].class {
 	case providerEnv:
-		return secretPlace{env: ref.key}
+		return report.Kept{Env: ref.key}
 	case providerDirectory:
-		return secretPlace{file: filepath.Join(ref.path, ref.key)}
+		return report.Kept{File: filepath.Join(ref.path, ref.key)}
 	}
-	return secretPlace{}
+	return report.Kept{}
 }
 
 // unread ends what is said about a key without effect whose value refers to something.

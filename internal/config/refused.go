@@ -33,7 +33,7 @@ func (m *mm2File) refuse(e entry, key string, s scope) bool {
 			return false
 		}
 		if ok {
-			m.problem(e.at(), "single message transforms are Java classes that cannot be loaded here, and they change what is mirrored",
+			m.Problem(e.at(), "single message transforms are Java classes that cannot be loaded here, and they change what is mirrored",
 				"remove it: records are copied as they are; use topics and topics.exclude to leave topics out, replication.policy.class and replication.policy.separator for names, and transform on one of the two sides")
 		}
 		return true
@@ -43,7 +43,7 @@ func (m *mm2File) refuse(e entry, key string, s scope) bool {
 			return false
 		}
 		if ok {
-			m.problem(e.at(), fmt.Sprintf("converter %q is a Java class that cannot be loaded here, and it changes the bytes that are mirrored", value),
+			m.Problem(e.at(), fmt.Sprintf("converter %q is a Java class that cannot be loaded here, and it changes the bytes that are mirrored", value),
 				"remove it, or use "+byteConverter+": keys, values and headers are copied byte by byte")
 		}
 		return true
@@ -53,7 +53,7 @@ func (m *mm2File) refuse(e entry, key string, s scope) bool {
 			return false
 		}
 		if ok {
-			m.problem(e.at(), fmt.Sprintf("forwarding admin %q is a Java class that cannot be loaded here, and it decides how topics and access rules are made", value),
+			m.Problem(e.at(), fmt.Sprintf("forwarding admin %q is a Java class that cannot be loaded here, and it decides how topics and access rules are made", value),
 				"remove it, or use "+forwardingAdmin+": they are made by requests to the brokers; where another service makes topics, let it make them before the start, with as many partitions as their source topics: topics that exist and are empty are used")
 		}
 		return true

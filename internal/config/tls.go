@@ -6,11 +6,12 @@ import (
 	"errors"
 	"os"
 
+	"tidemark/internal/config/report"
 	"tidemark/internal/kafka"
 )
 
 // config builds the TLS settings. Server names are the dialled host's, which internal/kafka fills in.
-func (t TLS) config(from origins) (*tls.Config, error) {
+func (t TLS) config(from report.Origins) (*tls.Config, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	roots, rootsErr := t.roots(from)
 	conf.RootCAs = roots
@@ -28,7 +29,7 @@ func (t TLS) config(from origins) (*tls.Config, error) {
 }
 
 // roots are the authorities to trust; nil for the system's.
-func (t TLS) roots(from origins) (*x509.CertPool, error) {
+func (t TLS) roots(from report.Origins) (*x509.CertPool, error) {
 	data, err := material(from, t.CAFile, t.CA, "CAFile", "CA")
 	if data == nil || err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func (t TLS) roots(from origins) (*x509.CertPool, error) {
 	}
 	certs, err := kafka.TrustStore(data, password)
 	if err != nil {
-		return nil, storeProblem(from, "trust store", from.named(t.CAFile, "CAFile"), err, "CAPassword", "CAFile", "CA")
+		return nil, storeProblem(from, "trust store", from.Named(t.CAFile, "CAFile"), err, "CAPassword", "CAFile", "CA")
 	}
 	pool := x509.NewCertPool()
 	for _, c := range certs {
@@ -49,7 +50,7 @@ func (t TLS) roots(from origins) (*x509.CertPool, error) {
 }
 
 // certificate is the client's own; nil where there is none.
-func (t TLS) certificate(from origins) (*tls.Certificate, error) {
+func (t TLS) certificate(from report.Origins) (*tls.Certificate, error) {
 	keyPassword, err := secret(from, "KeyPassword", t.KeyPassword, t.KeyPasswordFile, t.KeyPasswordEnv)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (t TLS) certificate(from origins) (*tls.Certificate, error) {
 		}
 		pair, err := kafka.KeyStore(store, password, keyPassword)
 		if err != nil {
-			return nil, storeProblem(from, "key store", from.named(t.KeystoreFile, "KeystoreFile"), err, "KeystorePassword", "KeystoreFile")
+			return nil, storeProblem(from, "key store", from.Named(t.KeystoreFile, "KeystoreFile"), err, "KeystorePassword", "KeystoreFile")
 		}
 		return &pair, nil
 	}
@@ -76,14 +77,14 @@ func (t TLS) certificate(from origins) (*tls.Certificate, error) {
 	}
 	pair, err := kafka.PEMKeyPair(cert, key, keyPassword)
 	if err != nil {
-		return nil, storeProblem(from, "client certificate "+origin(from.named(t.CertFile, "CertFile"))+" with private key", from.named(t.KeyFile, "KeyFile"), err, "KeyPassword", "KeyFile", "Key")
+		return nil, storeProblem(from, "client certificate "+origin(from.Named(t.CertFile, "CertFile"))+" with private key", from.Named(t.KeyFile, "KeyFile"), err, "KeyPassword", "KeyFile", "Key")
 	}
 	return &pair, nil
 }
 
 // storeProblem says what is wrong with a store and what to do. It stands at the password if that is what is wrong, and
 // given.
-func storeProblem(from origins, what, file string, err error, password string, fields ...string) Problem {
+func storeProblem(from report.Origins, what, file string, err error, password string, fields ...string) report.Problem {
 	do := "name a PEM file, or a PKCS12 or JKS store as keytool makes it"
 	at := fields
 	switch {
@@ -100,7 +101,7 @@ func storeProblem(from origins, what, file string, err error, password string, f
 	case errors.Is(err, kafka.ErrNoTrusted):
 		do = "import the authority: keytool -importcert -alias ca -file ca.pem"
 	}
-	return from.problem(what+" "+origin(file)+": "+err.Error(), do, at...)
+	return from.Problem(what+" "+origin(file)+": "+err.Error(), do, at...)
 }
 
 // verifyChainOnly checks that a trusted authority signed the server's certificate, and not for which name. Go has no
@@ -119,7 +120,7 @@ func verifyChainOnly(conf *tls.Config) {
 }
 
 // material is what a file or the configuration itself holds; nil where neither is given.
-func material(from origins, file, inline string, fields ...string) ([]byte, error) {
+func material(from report.Origins, file, inline string, fields ...string) ([]byte, error) {
 	if file == "" {
 		if inline == "" {
 			return nil, nil
@@ -129,10 +130,10 @@ func material(from origins, file, inline string, fields ...string) ([]byte, erro
 	data, err := os.ReadFile(file)
 	if err != nil {
 		what := readError(err)
-		if cause, ok := errors.AsType[*os.PathError](err); ok && from.named(file, fields[0]) != file {
-			what = from.named(file, fields[0]) + ": " + cause.Err.Error()
+		if cause, ok := errors.AsType[*os.PathError](err); ok && from.Named(file, fields[0]) != file {
+			what = from.Named(file, fields[0]) + ": " + cause.Err.Error()
 		}
-		return nil, from.problem(what, "name a file that can be read", fields...)
+		return nil, from.Problem(what, "name a file that can be read", fields...)
 	}
 	return data, nil
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"tidemark/internal/config/report"
 )
 
 // The keys of the file and of a cluster that hold more than one value.
@@ -24,10 +26,10 @@ const (
 // parseYAML reads the YAML form. It walks the nodes itself instead of decoding into structs: yaml's own strict mode
 // reports unknown keys without a suggestion, and quotes the values of wrong types, passwords included.
 func parseYAML(name string, data []byte) Examined {
-	y := yamlFile{report: report{file: name}}
+	y := yamlFile{Report: report.Report{File: name}}
 	root := y.document(data)
 	if root == nil {
-		return finish(&y.report, nil, nil)
+		return finish(&y.Report, nil, nil)
 	}
 	parts := y.mapping(root, "", []string{keyClusters, keyDefaults, keyFlows})
 	c := &Config{File: name, Clusters: map[string]Cluster{}}
@@ -35,19 +37,19 @@ func parseYAML(name string, data []byte) Examined {
 	if n, ok := parts[keyClusters]; ok {
 		y.clusters(n, c, places)
 	} else {
-		y.problem(at{}, "there is no "+keyClusters+" key", "name the clusters: clusters: {A: {bootstrap: ...}, B: {bootstrap: ...}}")
+		y.Problem(report.At{}, "there is no "+keyClusters+" key", "name the clusters: clusters: {A: {bootstrap: ...}, B: {bootstrap: ...}}")
 	}
 	if n, ok := parts[keyFlows]; ok {
 		y.flows(n, parts[keyDefaults], c, places)
 	} else {
-		y.problem(at{}, "there is no "+keyFlows+" key", "say what to mirror: flows: [{from: A, to: B}]")
+		y.Problem(report.At{}, "there is no "+keyFlows+" key", "say what to mirror: flows: [{from: A, to: B}]")
 	}
-	check(&y.report, c, places)
-	return finish(&y.report, c, places)
+	check(&y.Report, c, places)
+	return finish(&y.Report, c, places)
 }
 
 // yamlFile reads one YAML file into a report.
-type yamlFile struct{ report }
+type yamlFile struct{ report.Report }
 
 // document parses the text and returns the one document's root, or nil after having reported why there is none.
 func (y *yamlFile) document(data []byte) *yaml.Node {
@@ -55,7 +57,7 @@ func (y *yamlFile) document(data []byte) *yaml.Node {
 	var doc, second yaml.Node
 	switch err := decoder.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		y.problem(at{}, "the file is empty", "name clusters and flows, see docs/config.md")
+		y.Problem(report.At{}, "the file is empty", "name clusters and flows, see docs/config.md")
 		return nil
 	case err != nil:
 		y.syntax(err)
@@ -63,14 +65,14 @@ func (y *yamlFile) document(data []byte) *yaml.Node {
 	}
 	switch err := decoder.Decode(&second); {
 	case err == nil:
-		y.problem(at{line: second.Line}, "a second document begins here", "keep one document in the file (no --- line in the middle)")
+		y.Problem(report.At{Line: second.Line}, "a second document begins here", "keep one document in the file (no --- line in the middle)")
 		return nil
 	case !errors.Is(err, io.EOF):
 		y.syntax(err)
 		return nil
 	}
 	if len(doc.Content) == 0 {
-		y.problem(at{}, "the file is empty", "name clusters and flows, see docs/config.md")
+		y.Problem(report.At{}, "the file is empty", "name clusters and flows, see docs/config.md")
 		return nil
 	}
 	return doc.Content[0]
@@ -78,15 +80,15 @@ func (y *yamlFile) document(data []byte) *yaml.Node {
 
 func (y *yamlFile) syntax(err error) {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	where := at{}
-	if _, err := fmt.Sscanf(text, "line %d:", &where.line); err == nil {
+	where := report.At{}
+	if _, err := fmt.Sscanf(text, "line %d:", &where.Line); err == nil {
 		_, text, _ = strings.Cut(text, ": ")
 	}
 	if strings.Contains(text, "unknown anchor") {
 		// The text of yaml's message holds the value, which may be a password that begins with a star.
 		text = "a value that begins with * refers to an anchor that does not exist"
 	}
-	y.problem(where, "this is no YAML: "+text, "quote values with special characters, and indent with blanks")
+	y.Problem(where, "this is no YAML: "+text, "quote values with special characters, and indent with blanks")
 }
 
 // mapping returns the values of a mapping by key, and reports keys that are unknown or there twice.
@@ -94,19 +96,19 @@ func (y *yamlFile) mapping(n *yaml.Node, path string, known []string) map[string
 	out := map[string]*yaml.Node{}
 	n = resolve(n)
 	if n.Kind != yaml.MappingNode {
-		y.problem(at{n.Line, path}, "is "+kindOf(n)+" where key: value pairs belong", "see docs/config.md")
+		y.Problem(report.At{Line: n.Line, Key: path}, "is "+kindOf(n)+" where key: value pairs belong", "see docs/config.md")
 		return out
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := resolve(n.Content[i]), n.Content[i+1]
-		where := at{key.Line, join(path, key.Value)}
+		where := report.At{Line: key.Line, Key: join(path, key.Value)}
 		switch _, twice := out[key.Value]; {
 		case key.Kind != yaml.ScalarNode:
-			y.problem(at{key.Line, path}, "a key is "+kindOf(key), "write a plain word as the key")
+			y.Problem(report.At{Line: key.Line, Key: path}, "a key is "+kindOf(key), "write a plain word as the key")
 		case twice:
-			y.problem(where, "is there twice", "keep one of them")
+			y.Problem(where, "is there twice", "keep one of them")
 		case known != nil && !slices.Contains(known, key.Value):
-			y.problem(where, "unknown key", suggest(key.Value, known))
+			y.Problem(where, "unknown key", suggest(key.Value, known))
 		default:
 			out[key.Value] = value
 		}
@@ -119,7 +121,7 @@ func suggest(key string, known []string) string {
 	if key == "<<" {
 		return "merge keys are not read: put what flows share under defaults"
 	}
-	if n := nearest(key, known); n != "" {
+	if n := report.Nearest(key, known); n != "" {
 		return fmt.Sprintf("did you mean %s?", n)
 	}
 	return "the keys here are " + strings.Join(known, ", ")
@@ -134,17 +136,17 @@ func join(path, key string) string {
 
 // into sets the fields of the targets from a mapping, and returns where each field was set. The keys in nested are
 // left to the caller, who gets their nodes.
-func (y *yamlFile) into(n *yaml.Node, path, tag string, nested []string, targets ...any) (map[string]at, map[string]*yaml.Node) {
+func (y *yamlFile) into(n *yaml.Node, path, tag string, nested []string, targets ...any) (map[string]report.At, map[string]*yaml.Node) {
 	all := settings(tag, targets...)
 	parts := y.mapping(n, path, append(keysOf(all), nested...))
-	where := map[string]at{}
+	where := map[string]report.At{}
 	for _, key := range keysOf(all) { // in a fixed order, so that problems of one line are
 		s := all[key]
 		value, ok := parts[key]
 		if !ok {
 			continue
 		}
-		here := at{value.Line, join(path, key)}
+		here := report.At{Line: value.Line, Key: join(path, key)}
 		where[s.field] = here
 		y.value(resolve(value), here, s)
 	}
@@ -152,11 +154,11 @@ func (y *yamlFile) into(n *yaml.Node, path, tag string, nested []string, targets
 }
 
 // value sets one field from a node of the right type.
-func (y *yamlFile) value(n *yaml.Node, here at, s setting) {
+func (y *yamlFile) value(n *yaml.Node, here report.At, s setting) {
 	wrong := func(want string) {
-		y.problem(here, "is "+kindOf(n)+" where "+want+" belongs", "see docs/config.md")
+		y.Problem(here, "is "+kindOf(n)+" where "+want+" belongs", "see docs/config.md")
 	}
-	var f *fault
+	var f *report.Fault
 	switch s.value.Interface().(type) {
 	case []string:
 		y.list(n, here, s)
@@ -183,58 +185,58 @@ func (y *yamlFile) value(n *yaml.Node, here at, s setting) {
 		f = s.set(n.Value)
 		if f == nil && s.kind == "path" && !filepath.IsAbs(n.Value) {
 			// From the file's folder, so that the pair can be moved together and the working directory never matters.
-			s.value.SetString(filepath.Join(filepath.Dir(y.file), n.Value))
+			s.value.SetString(filepath.Join(filepath.Dir(y.File), n.Value))
 		}
 	}
 	if f != nil {
-		y.problem(here, f.what, f.do)
+		y.Problem(here, f.What, f.Do)
 	}
 }
 
 // duration reads 500ms, 10s, 5m, 1h.
-func duration(n *yaml.Node, s setting) *fault {
+func duration(n *yaml.Node, s setting) *report.Fault {
 	d, err := time.ParseDuration(n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil {
-		return &fault{"is " + kindOf(n) + " where a duration belongs", "write a number with its unit, such as 500ms, 10s or 5m"}
+		return report.Wrong("is "+kindOf(n)+" where a duration belongs", "write a number with its unit, such as 500ms, 10s or 5m")
 	}
 	return s.setDuration(d)
 }
 
 // list reads a sequence, or one text. Addresses in one text are cut at commas; patterns are not, since a comma may
 // belong to the expression (a{1,3}) and MirrorMaker 2's cut would change it silently.
-func (y *yamlFile) list(n *yaml.Node, here at, s setting) {
+func (y *yamlFile) list(n *yaml.Node, here report.At, s setting) {
 	if n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
 		elements := []string{n.Value}
 		if s.kind == "addresses" {
 			elements = splitList(n.Value)
 		} else if strings.Contains(n.Value, ",") {
-			y.problem(here, "is one text with a comma in it", "write a list: ["+strings.Join(splitList(n.Value), ", ")+"]")
+			y.Problem(here, "is one text with a comma in it", "write a list: ["+strings.Join(splitList(n.Value), ", ")+"]")
 			return
 		}
-		y.faults(here, withoutCommas(s.setList(elements)))
+		y.Faults(here, withoutCommas(s.setList(elements)))
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
-		y.problem(here, "is "+kindOf(n)+" where a list belongs", "write [one, two], or [] for an empty list")
+		y.Problem(here, "is "+kindOf(n)+" where a list belongs", "write [one, two], or [] for an empty list")
 		return
 	}
 	elements := make([]string, 0, len(n.Content))
 	for _, e := range n.Content {
 		e = resolve(e)
 		if e.Kind != yaml.ScalarNode || e.Tag == "!!null" {
-			y.problem(at{e.Line, here.key}, "an element is "+kindOf(e)+" where a text belongs", "write one text for each element")
+			y.Problem(report.At{Line: e.Line, Key: here.Key}, "an element is "+kindOf(e)+" where a text belongs", "write one text for each element")
 			continue
 		}
 		elements = append(elements, e.Value)
 	}
-	y.faults(here, withoutCommas(s.setList(elements)))
+	y.Faults(here, withoutCommas(s.setList(elements)))
 }
 
 // withoutCommas takes out of what to do about a pattern that a comma ends it: that is so in a properties file only.
-func withoutCommas(faults []fault) []fault {
+func withoutCommas(faults []report.Fault) []report.Fault {
 	const comma = "a comma ends a pattern of a list"
 	for i := range faults {
-		faults[i].do = strings.NewReplacer(" ("+comma+")", "", " (aa|aaa for a{2,3}: "+comma+")", ", such as a{2,3}").Replace(faults[i].do)
+		faults[i].Do = strings.NewReplacer(" ("+comma+")", "", " (aa|aaa for a{2,3}: "+comma+")", ", such as a{2,3}").Replace(faults[i].Do)
 	}
 	return faults
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"tidemark/internal/config/report"
 )
 
 // The keys of client settings: of a cluster, and of a flow by role.
@@ -37,30 +39,30 @@ func (y *yamlFile) tune(n *yaml.Node, path string, c *Cluster, r Role) {
 		switch {
 		case !ok:
 		case !r.uses(s.field) && r == anyRole:
-			y.problem(here, "is for one kind of client only", fmt.Sprintf("write it under a flow's %s, such as %s", keyClients, suggestRole(s.field)))
+			y.Problem(here, "is for one kind of client only", fmt.Sprintf("write it under a flow's %s, such as %s", keyClients, suggestRole(s.field)))
 		case !r.uses(s.field):
-			y.problem(here, fmt.Sprintf("has no effect: %s has no use for it", r), "remove it, or write it under "+suggestRole(s.field))
+			y.Problem(here, fmt.Sprintf("has no effect: %s has no use for it", r), "remove it, or write it under "+suggestRole(s.field))
 		default:
 			// A value that cannot be read left the field as it was. One that is 0 is out of bounds like any other: the field's
 			// zero value means the default, and whoever writes 0 means something else.
-			if f := bounds(r)[s.field].refuse(s.field, s.value.Int()); f != nil && !y.told(here) {
-				y.problem(here, f.what, f.do)
+			if f := bounds(r)[s.field].refuse(s.field, s.value.Int()); f != nil && !y.Told(here) {
+				y.Problem(here, f.What, f.Do)
 			}
 		}
 	}
 	c.ClientID = named.ClientID
-	c.from.fields = merged(c.from.fields, where)
+	c.from.Fields = merged(c.from.Fields, where)
 	if s, ok := parts[keySecurity]; ok {
-		keep := c.from.fields
+		keep := c.from.Fields
 		c.TLS, c.SASL = TLS{VerifyHostname: true}, SASL{}
 		y.security(s, join(path, keySecurity), c)
-		c.from.fields = merged(keep, c.from.fields)
+		c.from.Fields = merged(keep, c.from.Fields)
 	}
 }
 
 // merged are the places of both; b's win.
-func merged(a, b map[string]at) map[string]at {
-	out := map[string]at{}
+func merged(a, b map[string]report.At) map[string]report.At {
+	out := map[string]report.At{}
 	maps.Copy(out, a)
 	maps.Copy(out, b)
 	return out
@@ -96,14 +98,14 @@ func (y *yamlFile) clients(n *yaml.Node, path string, c *Config, f Flow) map[Rol
 		client.Client = common.only(r)
 		if _, why := bounds(r)["RequestTimeout"].within(int64(common.RequestTimeout)); common.RequestTimeout > 0 && why != "" {
 			most := bounds(r)["RequestTimeout"].most
-			here := client.from.fields["RequestTimeout"]
-			y.note(here.line, "%s is out of bounds: %s is used where records are written, since %s", here.key, amount("RequestTimeout", most), why)
+			here := client.from.Fields["RequestTimeout"]
+			y.Note(here.Line, "%s is out of bounds: %s is used where records are written, since %s", here.Key, amount("RequestTimeout", most), why)
 			client.Client.RequestTimeout = time.Duration(most)
 		}
 		if part, ok := parts[string(r)]; ok {
 			y.tune(part, join(path, string(r)), &client, r)
 		}
-		fit(&y.report, f, r, &client)
+		fit(&y.Report, f, r, &client)
 		out[r] = client
 	}
 	return out

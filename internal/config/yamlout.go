@@ -249,11 +249,11 @@ func (w yamlWriter) fields(out *yaml.Node, c Cluster, target, base any) {
 func (w yamlWriter) secret(out *yaml.Node, c Cluster, key, field string) {
 	place := c.secrets[field]
 	switch {
-	case place.file != "":
-		put(out, key+"_file", textNode(w.absolute(place.file)))
+	case place.File != "":
+		put(out, key+"_file", textNode(w.absolute(place.File)))
 		return
-	case place.env != "":
-		put(out, key+"_env", textNode(place.env))
+	case place.Env != "":
+		put(out, key+"_env", textNode(place.Env))
 		return
 	}
 	variable := textNode(variableName(w.unique(c) + "_" + key))

@@ -6,23 +6,25 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"tidemark/internal/config/report"
 )
 
 // positions are the places in the file of what check judges.
 type positions struct {
-	clusters map[string]at         // by alias
+	clusters map[string]report.At  // by alias
 	flows    map[FlowName]fieldsAt // by name
 }
 
 func newPositions() *positions {
-	return &positions{clusters: map[string]at{}, flows: map[FlowName]fieldsAt{}}
+	return &positions{clusters: map[string]report.At{}, flows: map[FlowName]fieldsAt{}}
 }
 
 // fieldsAt are the places of a flow's settings by field name; "" is the flow itself.
-type fieldsAt map[string]at
+type fieldsAt map[string]report.At
 
 // of is the field's place, or the flow's where the file does not set the field.
-func (f fieldsAt) of(field string) at {
+func (f fieldsAt) of(field string) report.At {
 	if where, ok := f[field]; ok {
 		return where
 	}
@@ -37,9 +39,9 @@ func (y *yamlFile) clusters(n *yaml.Node, c *Config, p *positions) {
 		path := join(keyClusters, alias)
 		cluster := defaultCluster(alias)
 		where, parts := y.into(node, path, "yaml", []string{keySecurity, keyClient}, &cluster)
-		cluster.from = origins{file: y.file, fields: where}
+		cluster.from = report.Origins{File: y.File, Fields: where}
 		if _, ok := where["Bootstrap"]; !ok && resolve(node).Kind == yaml.MappingNode {
-			y.problem(at{node.Line, path}, "has no bootstrap", "give the address of one or more brokers: bootstrap: host:9092")
+			y.Problem(report.At{Line: node.Line, Key: path}, "has no bootstrap", "give the address of one or more brokers: bootstrap: host:9092")
 		}
 		if s, ok := parts[keySecurity]; ok {
 			y.security(s, join(path, keySecurity), &cluster)
@@ -48,7 +50,7 @@ func (y *yamlFile) clusters(n *yaml.Node, c *Config, p *positions) {
 			y.tune(s, join(path, keyClient), &cluster, anyRole)
 		}
 		c.Clusters[alias] = cluster
-		p.clusters[alias] = at{node.Line, path}
+		p.clusters[alias] = report.At{Line: node.Line, Key: path}
 	}
 }
 
@@ -64,7 +66,7 @@ func (c Cluster) usesSASL() bool {
 func (y *yamlFile) flows(n, defaults *yaml.Node, c *Config, p *positions) {
 	n = resolve(n)
 	if n.Kind != yaml.SequenceNode {
-		y.problem(at{n.Line, keyFlows}, "is "+kindOf(n)+" where a list belongs", "write flows: [{from: A, to: B}]")
+		y.Problem(report.At{Line: n.Line, Key: keyFlows}, "is "+kindOf(n)+" where a list belongs", "write flows: [{from: A, to: B}]")
 		return
 	}
 	if defaults != nil {
@@ -81,19 +83,19 @@ func (y *yamlFile) flows(n, defaults *yaml.Node, c *Config, p *positions) {
 		}
 		own, parts := y.into(node, path, "yaml", []string{keyClients}, &f)
 		maps.Copy(where, own)
-		where[""] = at{node.Line, path}
+		where[""] = report.At{Line: node.Line, Key: path}
 		if _, ok := own["Source"]; !ok && resolve(node).Kind == yaml.MappingNode {
-			y.problem(where[""], "has no from", "add from: the alias of the source cluster")
+			y.Problem(where[""], "has no from", "add from: the alias of the source cluster")
 		}
 		if _, ok := own["Target"]; !ok && resolve(node).Kind == yaml.MappingNode {
-			y.problem(where[""], "has no to", "add to: the alias of the target cluster")
+			y.Problem(where[""], "has no to", "add to: the alias of the target cluster")
 		}
 		if f.Source == "" || f.Target == "" {
 			continue
 		}
 		factors(&f, where)
 		if first, twice := p.flows[f.Name()]; twice {
-			y.problem(where[""], fmt.Sprintf("flow %s is there twice, see line %d", f.Name(), first[""].line), "keep one of them")
+			y.Problem(where[""], fmt.Sprintf("flow %s is there twice, see line %d", f.Name(), first[""].Line), "keep one of them")
 			continue
 		}
 		p.flows[f.Name()] = where
@@ -107,7 +109,7 @@ func (y *yamlFile) defaults(n *yaml.Node, f *Flow) fieldsAt {
 	where, _ := y.into(n, keyDefaults, "yaml", nil, f)
 	for _, field := range []string{"Source", "Target"} {
 		if here, ok := where[field]; ok {
-			y.problem(here, "has no default", "write it in each flow")
+			y.Problem(here, "has no default", "write it in each flow")
 		}
 		delete(where, field)
 	}

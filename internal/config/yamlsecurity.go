@@ -6,34 +6,36 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"tidemark/internal/config/report"
 )
 
 // securityWalk is one security mapping: the cluster that it fills, where its fields are set, and where it stands itself.
 type securityWalk struct {
 	*yamlFile
 	c     *Cluster
-	where map[string]at
-	self  at
+	where map[string]report.At
+	self  report.At
 }
 
 // security reads a cluster's security mapping and checks that its keys go together.
 func (y *yamlFile) security(n *yaml.Node, path string, c *Cluster) {
 	c.SecurityProtocol = ""
 	where, _ := y.into(n, path, "security", nil, c, &c.TLS, &c.SASL)
-	c.from = origins{file: y.file, fields: merged(c.from.fields, where)}
-	w := securityWalk{yamlFile: y, c: c, where: where, self: at{n.Line, path}}
+	c.from = report.Origins{File: y.File, Fields: merged(c.from.Fields, where)}
+	w := securityWalk{yamlFile: y, c: c, where: where, self: report.At{Line: n.Line, Key: path}}
 	if c.SecurityProtocol == "" {
 		// A wrong one is reported already, and what else it needs cannot be said.
 		if _, wrong := where["SecurityProtocol"]; !wrong {
-			y.problem(w.self, "has no protocol", "add protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
+			y.Problem(w.self, "has no protocol", "add protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
 		}
 		return
 	}
 	if here, ok := w.first(fieldsOf(&c.TLS)...); ok && !c.usesTLS() {
-		y.problem(here, fmt.Sprintf("has no effect with protocol %s", c.SecurityProtocol), "use SSL or SASL_SSL, or remove it")
+		y.Problem(here, fmt.Sprintf("has no effect with protocol %s", c.SecurityProtocol), "use SSL or SASL_SSL, or remove it")
 	}
 	if here, ok := w.first(fieldsOf(&c.SASL)...); ok && !c.usesSASL() {
-		y.problem(here, fmt.Sprintf("has no effect with protocol %s", c.SecurityProtocol), "use SASL_SSL or SASL_PLAINTEXT, or remove it")
+		y.Problem(here, fmt.Sprintf("has no effect with protocol %s", c.SecurityProtocol), "use SASL_SSL or SASL_PLAINTEXT, or remove it")
 	}
 	w.certificate()
 	if c.usesSASL() {
@@ -52,22 +54,22 @@ func fieldsOf(target any) []string {
 }
 
 // first is the place in the file of the first of the fields that is set.
-func (w securityWalk) first(fields ...string) (at, bool) {
-	var given []at
+func (w securityWalk) first(fields ...string) (report.At, bool) {
+	var given []report.At
 	for _, f := range fields {
 		if here, ok := w.where[f]; ok {
 			given = append(given, here)
 		}
 	}
 	if len(given) == 0 {
-		return at{}, false
+		return report.At{}, false
 	}
-	return slices.MinFunc(given, func(a, b at) int { return a.line - b.line }), true
+	return slices.MinFunc(given, func(a, b report.At) int { return a.Line - b.Line }), true
 }
 
 // once reports a secret that is given in more than one way.
 func (w securityWalk) once(field string) (given bool) {
-	var places []at
+	var places []report.At
 	for _, f := range passwordFields(field) {
 		if here, ok := w.where[f]; ok {
 			places = append(places, here)
@@ -75,7 +77,7 @@ func (w securityWalk) once(field string) (given bool) {
 	}
 	if len(places) > 1 {
 		key := settingKey(field, w.c)
-		w.problem(places[1], "the password is given twice, see "+places[0].key, fmt.Sprintf("keep one of %s, %s_file and %s_env", key, key, key))
+		w.Problem(places[1], "the password is given twice, see "+places[0].Key, fmt.Sprintf("keep one of %s, %s_file and %s_env", key, key, key))
 	}
 	return len(places) > 0
 }
@@ -97,11 +99,11 @@ func (w securityWalk) certificate() {
 	store, hasStore := w.where["KeystoreFile"]
 	switch {
 	case hasStore && (hasCert || hasKey):
-		w.problem(store, "the client certificate is given twice", "keep keystore, or cert and key")
+		w.Problem(store, "the client certificate is given twice", "keep keystore, or cert and key")
 	case hasCert && !hasKey:
-		w.problem(cert, "there is a client certificate and no key", "add key: the PEM file of its private key")
+		w.Problem(cert, "there is a client certificate and no key", "add key: the PEM file of its private key")
 	case hasKey && !hasCert:
-		w.problem(key, "there is a private key and no certificate", "add cert: the PEM file of its certificate chain")
+		w.Problem(key, "there is a private key and no certificate", "add cert: the PEM file of its certificate chain")
 	}
 	opened := map[string][]string{"CAPassword": {"CAFile"}, "KeystorePassword": {"KeystoreFile"}, "KeyPassword": {"KeystoreFile", "KeyFile"}, "TokenCAPassword": {"TokenCAFile"}}
 	for _, field := range slices.Sorted(maps.Keys(opened)) {
@@ -111,7 +113,7 @@ func (w securityWalk) certificate() {
 		}
 		if _, ok := w.first(opens...); !ok {
 			here, _ := w.first(passwordFields(field)...)
-			w.problem(here, "there is nothing that the password opens", "add "+settingKey(opens[0], w.c)+", or remove it")
+			w.Problem(here, "there is nothing that the password opens", "add "+settingKey(opens[0], w.c)+", or remove it")
 		}
 	}
 }
@@ -119,13 +121,13 @@ func (w securityWalk) certificate() {
 // credentials checks that a mechanism and what it needs are there, and nothing that it does not use.
 func (w securityWalk) credentials() {
 	if _, ok := w.where["Mechanism"]; !ok {
-		w.problem(w.self, "has no mechanism", "add mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+		w.Problem(w.self, "has no mechanism", "add mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
 	}
 	mechanism := w.c.SASL.Mechanism
 	used := append(usedBy(mechanism), "Mechanism")
 	for _, field := range fieldsOf(&w.c.SASL) {
 		if here, ok := w.where[field]; ok && mechanism != "" && !slices.Contains(used, field) {
-			w.problem(here, fmt.Sprintf("has no effect with mechanism %s", mechanism), "remove it")
+			w.Problem(here, fmt.Sprintf("has no effect with mechanism %s", mechanism), "remove it")
 		}
 	}
 	password := w.once("Password")
@@ -138,7 +140,7 @@ func (w securityWalk) credentials() {
 		}
 		if here, ok := w.where["TokenURL"]; ok {
 			if f := tokenURL(w.c.SASL.TokenURL); f != nil {
-				w.problem(here, f.what, f.do)
+				w.Problem(here, f.What, f.Do)
 			}
 		}
 	case MechanismAWS:
@@ -148,10 +150,10 @@ func (w securityWalk) credentials() {
 	}
 	for _, field := range slices.Sorted(maps.Keys(need)) {
 		if _, ok := w.where[field]; !ok {
-			w.problem(w.self, "has no "+settingKey(field, w.c), need[field])
+			w.Problem(w.self, "has no "+settingKey(field, w.c), need[field])
 		}
 	}
 	if slices.Contains(used, "Password") && !password && (mechanism != MechanismOAuth || !fileURL(w.c.SASL.TokenURL)) {
-		w.problem(w.self, "has no password", "add password, password_file or password_env")
+		w.Problem(w.self, "has no password", "add password, password_file or password_env")
 	}
 }

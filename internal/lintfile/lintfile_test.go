@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/report"
 	"tidemark/internal/lintfile"
 )
 
@@ -219,8 +220,8 @@ func TestOrderAndText(t *testing.T) {
 // TestMissing: what a start would be refused for is an error with its line, and a note where no enabled flow needs it.
 func TestMissing(t *testing.T) {
 	r := look("x.yaml", two("flows: [{from: A, to: B, sync_groups: false}]"), nil).With(
-		config.Problems{{File: "x.yaml", Line: 1, Key: "clusters.A.security.password_env", What: "environment variable X is not set", Do: "set it to the password"}},
-		config.Problems{{File: "x.yaml", Line: 2, Key: "clusters.C.security.password_env", What: "environment variable Y is not set", Do: "set it to the password"}})
+		report.Problems{{File: "x.yaml", Line: 1, Key: "clusters.A.security.password_env", What: "environment variable X is not set", Do: "set it to the password"}},
+		report.Problems{{File: "x.yaml", Line: 2, Key: "clusters.C.security.password_env", What: "environment variable Y is not set", Do: "set it to the password"}})
 	got := lines(r)
 	if got[0] != "error 1 clusters.A.security.password_env : environment variable X is not set; set it to the password" || !strings.HasPrefix(got[1], "risk ") {
 		t.Errorf("%q", got)

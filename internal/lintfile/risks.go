@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/report"
 )
 
 // covers says that a remark of the file is about something that risks says with more words.
-func (l looker) covers(n config.Remark) bool {
+func (l looker) covers(n report.Remark) bool {
 	return l.Config != nil && slices.Contains([]string{"SyncGroupOffsets", "Topics", "Policy"}, n.Field)
 }
 

@@ -1,4 +1,4 @@
-package config
+package report
 
 import (
 	"cmp"
@@ -55,21 +55,25 @@ func (ps Problems) Unwrap() []error {
 	return out
 }
 
-// at says where in the file a value stands.
-type at struct {
-	line int
-	key  string
+// At says where in the file a value stands.
+type At struct {
+	Line int
+	Key  string
 }
 
-// fault is what is wrong with a value and what to do; a nil *fault means that nothing is.
-type fault struct{ what, do string }
+// Fault is what is wrong with a value and what to do; a nil *Fault means that nothing is.
+type Fault struct{ What, Do string }
 
-// report collects what is wrong, and what is worth saying, while a file is read.
-type report struct {
-	file     string
-	problems Problems
+// Wrong is a fault.
+func Wrong(what, do string) *Fault { return &Fault{what, do} }
+
+// Report collects what is wrong, and what is worth saying, while a file is read.
+type Report struct {
+	File     string
+	Problems Problems // in the order in which they were found
+
 	remarks  []Remark
-	borrowed map[at]loan
+	borrowed map[At]loan
 }
 
 // loan is a value that comes from outside the file.
@@ -78,17 +82,17 @@ type loan struct {
 	quoted bool   // problems with it may quote it
 }
 
-// borrow notes that the value at a place is not written in the file, but stands for what refs refer to. Problems that may
+// Borrow notes that the value at a place is not written in the file, but stands for what refs refer to. Problems that may
 // quote such a value (quoted) are worded without it; the others are left as they are.
-func (r *report) borrow(where at, refs string, quoted bool) {
+func (r *Report) Borrow(where At, refs string, quoted bool) {
 	if r.borrowed == nil {
-		r.borrowed = map[at]loan{}
+		r.borrowed = map[At]loan{}
 	}
 	r.borrowed[where] = loan{refs, quoted}
 }
 
-// lent are the references that the value at a place stands for; ok is false where the file holds the value itself.
-func (r *report) lent(where at) (refs string, ok bool) {
+// Lent are the references that the value at a place stands for; ok is false where the file holds the value itself.
+func (r *Report) Lent(where At) (refs string, ok bool) {
 	l, ok := r.borrowed[where]
 	return l.refs, ok
 }
@@ -112,64 +116,66 @@ func (n Remark) String() string {
 	return n.Text
 }
 
-func (r *report) problem(where at, what, do string) {
+// Problem reports what is wrong at a place, without the value where that is borrowed.
+func (r *Report) Problem(where At, what, do string) {
 	if l, ok := r.borrowed[where]; ok && l.quoted {
 		what = "what " + l.refs + " stands for cannot be used here (it is not shown, since it may be a secret)"
 	}
-	r.add(Problem{File: r.file, Line: where.line, Key: where.key, What: what, Do: do})
+	r.Add(Problem{File: r.File, Line: where.Line, Key: where.Key, What: what, Do: do})
 }
 
-// faults reports what is wrong with one value.
-func (r *report) faults(here at, faults []fault) {
+// Faults reports what is wrong with one value.
+func (r *Report) Faults(here At, faults []Fault) {
 	for _, f := range faults {
-		r.problem(here, f.what, f.do)
+		r.Problem(here, f.What, f.Do)
 	}
 }
 
-// add reports a problem as it is. What all flows share (defaults, top-level keys) is read once for each flow, and
+// Add reports a problem as it is. What all flows share (defaults, top-level keys) is read once for each flow, and
 // reported once.
-func (r *report) add(p Problem) {
-	if !slices.Contains(r.problems, p) {
-		r.problems = append(r.problems, p)
+func (r *Report) Add(p Problem) {
+	if !slices.Contains(r.Problems, p) {
+		r.Problems = append(r.Problems, p)
 	}
 }
 
-// told says whether there is a problem about a place already.
-func (r *report) told(where at) bool {
-	return slices.ContainsFunc(r.problems, func(p Problem) bool { return p.Line == where.line && p.Key == where.key })
+// Told says whether there is a problem about a place already.
+func (r *Report) Told(where At) bool {
+	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Line == where.Line && p.Key == where.Key })
 }
 
-func (r *report) note(line int, format string, args ...any) {
+// Note notes what is worth saying about a line; 0 is the whole file.
+func (r *Report) Note(line int, format string, args ...any) {
 	// A value that all flows or clusters share is read once for each of them.
 	if n := (Remark{Line: line, Text: fmt.Sprintf(format, args...)}); !slices.Contains(r.remarks, n) {
 		r.remarks = append(r.remarks, n)
 	}
 }
 
-// noteOn notes something about one setting of a flow.
-func (r *report) noteOn(line int, field, format string, args ...any) {
+// NoteOn notes something about one setting of a flow.
+func (r *Report) NoteOn(line int, field, format string, args ...any) {
 	r.remarks = append(r.remarks, Remark{Line: line, Text: fmt.Sprintf(format, args...), Field: field})
 }
 
-// idleKey notes a key that has no effect, for a reason that is no mistake.
-func (r *report) idleKey(where at, format string, args ...any) {
-	n := Remark{Line: where.line, Text: where.key + " has no effect: " + fmt.Sprintf(format, args...), Key: where.key}
-	if !slices.Contains(r.remarks, n) { // see note
+// Idle notes a key that has no effect, for a reason that is no mistake.
+func (r *Report) Idle(where At, format string, args ...any) {
+	n := Remark{Line: where.Line, Text: where.Key + " has no effect: " + fmt.Sprintf(format, args...), Key: where.Key}
+	if !slices.Contains(r.remarks, n) { // see Note
 		r.remarks = append(r.remarks, n)
 	}
 }
 
-// warn notes a key that has no effect, which is most likely a mistake, although the file means something without it.
-func (r *report) warn(where at, format string, args ...any) {
-	r.remarks = append(r.remarks, Remark{Line: where.line, Text: where.key + " has no effect: " + fmt.Sprintf(format, args...), Warn: true, Key: where.key})
+// Warn notes a key that has no effect, which is most likely a mistake, although the file means something without it.
+func (r *Report) Warn(where At, format string, args ...any) {
+	r.remarks = append(r.remarks, Remark{Line: where.Line, Text: where.Key + " has no effect: " + fmt.Sprintf(format, args...), Warn: true, Key: where.Key})
 }
 
-// sorted gives the problems and the remarks in the order of the file.
-func (r *report) sorted() (Problems, []Remark) {
-	slices.SortStableFunc(r.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+// Sorted gives the problems and the remarks in the order of the file.
+func (r *Report) Sorted() (Problems, []Remark) {
+	slices.SortStableFunc(r.Problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	// Remarks about the whole file come after those about a line: 0 - 1 is the largest uint.
 	slices.SortStableFunc(r.remarks, func(a, b Remark) int {
 		return cmp.Compare(uint(a.Line-1), uint(b.Line-1))
 	})
-	return r.problems, r.remarks
+	return r.Problems, r.remarks
 }

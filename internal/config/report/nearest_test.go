@@ -1,4 +1,4 @@
-package config
+package report
 
 import "testing"
 
@@ -9,7 +9,7 @@ func TestNearest(t *testing.T) {
 		"replication.factors": "replication.factor", "x": "", "": "", "completely.different": "",
 		"replication": "replication.factor",
 	} {
-		if got := nearest(key, candidates); got != want {
+		if got := Nearest(key, candidates); got != want {
 			t.Errorf("nearest of %q is %q, want %q", key, got, want)
 		}
 	}

@@ -1,13 +1,13 @@
-package config
+package report
 
 import "strings"
 
-// nearest is the candidate that a misspelt key most likely meant, or "" where none is near: at most a third of its
+// Nearest is the candidate that a misspelt key most likely meant, or "" where none is near: at most a third of its
 // letters differ, or the one is the beginning of the other.
-func nearest(key string, candidates []string) string {
+func Nearest(key string, candidates []string) string {
 	best, bestDistance := "", len(key)/3+1
 	for _, c := range candidates {
-		if d := distance(key, c); d < bestDistance {
+		if d := Distance(key, c); d < bestDistance {
 			best, bestDistance = c, d
 		}
 	}
@@ -22,8 +22,8 @@ func nearest(key string, candidates []string) string {
 	return ""
 }
 
-// distance counts the letters to insert, delete or replace that make a into b.
-func distance(a, b string) int {
+// Distance counts the letters to insert, delete or replace that make a into b.
+func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
