@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
 )
 
 // example is the flow that advice about a key names: the key's own, or the first enabled one that the key's cluster takes
 // part in, on the side that the advice is about if it is there. Where no flow fits, any of the file does: advice with the
 // aliases of the file can be copied, one with A and B cannot.
-func (m *mm2File) example(e entry, key string, s scope, side string) FlowName {
+func (m *mm2File) example(e entry.Entry, key string, s scope, side string) FlowName {
 	if s == flowScope {
 		return m.flowOf(e, key)
 	}
@@ -43,11 +44,11 @@ func (m *mm2File) example(e entry, key string, s scope, side string) FlowName {
 }
 
 // aliasOf is the cluster of a key after "A.".
-func aliasOf(e entry, key string) string { return strings.TrimSuffix(e.key, "."+key) }
+func aliasOf(e entry.Entry, key string) string { return strings.TrimSuffix(e.Key, "."+key) }
 
 // fill puts the file's aliases in place of A and B in what is said about a key. After "A." A stands for the key's own
 // cluster.
-func (m *mm2File) fill(e entry, key string, s scope, text string) string {
+func (m *mm2File) fill(e entry.Entry, key string, s scope, text string) string {
 	f := m.example(e, key, s, "source")
 	source := f.Source
 	if s == clusterScope {
@@ -63,23 +64,23 @@ func (m *mm2File) fill(e entry, key string, s scope, text string) string {
 // there is the key that an advice names, and where the file has it already.
 func (m *mm2File) there(advised string) string {
 	if e, ok := m.all[advised]; ok {
-		return fmt.Sprintf("%s, which is there already, line %d", advised, e.line)
+		return fmt.Sprintf("%s, which is there already, line %d", advised, e.Line)
 	}
 	return advised
 }
 
 // anywhere is advice about a setting of a flow, which may stand in two places.
-func (m *mm2File) anywhere(e entry, key string, s scope) string {
+func (m *mm2File) anywhere(e entry.Entry, key string, s scope) string {
 	text := "write it at top level or as " + m.there(m.example(e, key, s, "source").String()+"."+key)
 	if top, ok := m.top[key]; ok {
-		text += fmt.Sprintf("; %s is there already, line %d", key, top.line)
+		text += fmt.Sprintf("; %s is there already, line %d", key, top.Line)
 	}
 	return text
 }
 
 // astray judges a key of the source's consumer that stands where it sets nothing, and says whether it has. Where the flow
 // then copies something else than the key asks for it is a warning, although MirrorMaker 2 ignores it there too.
-func (m *mm2File) astray(e entry, key string, s scope) bool {
+func (m *mm2File) astray(e entry.Entry, key string, s scope) bool {
 	prefix, name, kind := cutKind(key)
 	keys := readingKeys()
 	i := slices.IndexFunc(keys, func(k readingKey) bool { return k.name == name })
@@ -100,12 +101,12 @@ func (m *mm2File) astray(e entry, key string, s scope) bool {
 	} else if loss != "" {
 		loss = ": " + loss
 	}
-	m.Warn(e.at(), "write it as %s%s%s", m.there(right), loss, unread(e))
+	m.Warn(e.At(), "write it as %s%s%s", m.there(right), loss, unread(e))
 	return true
 }
 
 // readHere says whether reading looks in this place.
-func (m *mm2File) readHere(e entry, key, prefix string, s scope) bool {
+func (m *mm2File) readHere(e entry.Entry, key, prefix string, s scope) bool {
 	switch s {
 	case topScope:
 		return prefix == "source.consumer."
@@ -117,11 +118,11 @@ func (m *mm2File) readHere(e entry, key, prefix string, s scope) bool {
 }
 
 // loss is what an enabled flow that the key stands near does although the key asks for something else; empty where none does.
-func (m *mm2File) loss(e entry, key string, s scope, reads readingKey) string {
+func (m *mm2File) loss(e entry.Entry, key string, s scope, reads readingKey) string {
 	if unread(e) != "" {
 		return ""
 	}
-	want := strings.TrimSpace(e.value)
+	want := strings.TrimSpace(e.Value)
 	for _, name := range m.named() {
 		near := s == topScope || s == flowScope && name == m.flowOf(e, key) ||
 			s == clusterScope && (name.Source == aliasOf(e, key) || name.Target == aliasOf(e, key))
@@ -143,7 +144,7 @@ func (m *mm2File) loss(e entry, key string, s scope, reads readingKey) string {
 
 // bare judges a setting of one kind of client that stands without the kind and would have no effect with it either, and says
 // whether it is one. MirrorMaker 2 reads none of them so.
-func (m *mm2File) bare(e entry, key string, s scope) bool {
+func (m *mm2File) bare(e entry.Entry, key string, s scope) bool {
 	for _, kind := range clientKinds() {
 		for _, r := range clientReasons() {
 			i := slices.IndexFunc(r.keys, func(k string) bool { return matches(k, kind+"."+key) })
@@ -154,7 +155,7 @@ func (m *mm2File) bare(e entry, key string, s scope) bool {
 			if kind == "producer" {
 				side = "target"
 			}
-			m.Idle(e.at(), "%s", m.fill(e, key, s, r.why+"; MirrorMaker 2 ignores it "+placeOf(s)+" too, and reads ")+
+			m.Idle(e.At(), "%s", m.fill(e, key, s, r.why+"; MirrorMaker 2 ignores it "+placeOf(s)+" too, and reads ")+
 				m.example(e, key, s, side).side(side)+"."+kind+"."+key+unread(e))
 			return true
 		}

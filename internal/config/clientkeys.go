@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
 )
 
@@ -170,7 +171,7 @@ func clientReasons() []reason {
 }
 
 // misplaced is where a setting of a client belongs that stands alone; empty where it is none, or stands well.
-func (m *mm2File) misplaced(e entry, key string, s scope) string {
+func (m *mm2File) misplaced(e entry.Entry, key string, s scope) string {
 	all := settings("mm2", &ClientSettings{})
 	one, ok := all[key]
 	kind := "consumer."
@@ -210,7 +211,7 @@ func misspelt(key string, known []string) string {
 }
 
 // unused notes a setting of one kind of client that no client of the cluster in this file has a use for.
-func (m *mm2File) unused(e entry, key string, s scope) {
+func (m *mm2File) unused(e entry.Entry, key string, s scope) {
 	prefix, name, kind := cutKind(key)
 	if s != clusterScope || !kind {
 		return
@@ -229,5 +230,5 @@ func (m *mm2File) unused(e entry, key string, s scope) {
 			}
 		}
 	}
-	m.Note(e.line, "%s has no effect: no client of %s in this file has a use for it", e.key, alias)
+	m.Note(e.Line, "%s has no effect: no client of %s in this file has a use for it", e.Key, alias)
 }

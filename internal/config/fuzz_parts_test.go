@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"tidemark/internal/config/entry"
 	"tidemark/internal/fuzzing"
 )
 
@@ -25,14 +26,14 @@ func FuzzProviders(f *testing.F) {
 	f.Add("k", "v", []byte("k = \\u00\nk2 = \xfc"))
 	f.Fuzz(func(t *testing.T, key, value string, file []byte) {
 		fuzzing.Within(t, 4<<20+200*(len(key)+len(value)+len(file)), func() {
-			if got, ok, err := propertyIn(file, key); err != nil && !regexp.MustCompile(`^it is not UTF-8$|^line \d+: a \\u is not followed`).MatchString(err.Error()) || ok && err == nil && !utf8.ValidString(got) {
+			if got, ok, err := entry.Find(file, key); err != nil && !regexp.MustCompile(`^it is not UTF-8$|^line \d+: a \\u is not followed`).MatchString(err.Error()) || ok && err == nil && !utf8.ValidString(got) {
 				t.Fatalf("%q in %q: %q, %v", key, file, got, err)
 			}
 			if !utf8.ValidString(key) || !utf8.ValidString(value) || key == "" {
 				return
 			}
 			text := "before = x\n" + stored(key) + "=" + stored(value) + "\nafter = y\n"
-			if got, ok, err := propertyIn([]byte(text), key); (got != value || !ok || err != nil) && key != "after" {
+			if got, ok, err := entry.Find([]byte(text), key); (got != value || !ok || err != nil) && key != "after" {
 				t.Fatalf("%q = %q, stored as %q, is read as %q, %v, %v", key, value, text, got, ok, err)
 			}
 			checkNotShown(t, stored("k")+"="+stored(value), value)

@@ -8,11 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tidemark/internal/config/entry"
 )
 
 // layer is where a client finds settings: entries, and what stands in front of its keys there.
 type layer struct {
-	entries map[string]entry
+	entries map[string]entry.Entry
 	prefix  string
 }
 
@@ -59,7 +61,7 @@ func (m *mm2File) clientLayers(name FlowName, r Role) layers {
 
 // find looks a key up in layers.
 func (m *mm2File) find(where []layer) lookup {
-	return func(key string) (entry, string, bool) {
+	return func(key string) (entry.Entry, string, bool) {
 		for _, l := range slices.Backward(where) {
 			if l.prefix != "" && key == propBootstrap {
 				continue // a cluster has one address: a client at another one would read or write somewhere else
@@ -69,7 +71,7 @@ func (m *mm2File) find(where []layer) lookup {
 				return e, value, ok
 			}
 		}
-		return entry{}, "", false
+		return entry.Entry{}, "", false
 	}
 }
 
@@ -114,7 +116,7 @@ func (m *mm2File) hide(c *Cluster) {
 		}
 	}
 	for field, place := range c.from.Fields {
-		if refs, ok := m.Lent(place); ok && (texts[field] == "" || !strings.Contains(m.entryAt(place).value, texts[field])) {
+		if refs, ok := m.Lent(place); ok && (texts[field] == "" || !strings.Contains(m.entryAt(place).Value, texts[field])) {
 			c.from.Borrowed[field] = refs
 		}
 	}
@@ -141,7 +143,7 @@ func (m *mm2File) tune(c *Cluster, r Role, where []layer) {
 	get := m.find(where)
 	if e, value, ok := get(propClientID); ok && value != "" {
 		c.ClientID = value
-		c.from.Fields["ClientID"] = e.at()
+		c.from.Fields["ClientID"] = e.At()
 	}
 	all := settings("mm2", &c.Client)
 	for _, key := range keysOf(all) {
@@ -161,16 +163,16 @@ func (m *mm2File) tune(c *Cluster, r Role, where []layer) {
 			unit, name = int64(time.Millisecond), "milliseconds"
 		}
 		if err != nil || n < -1 || n > int64(1<<62)/unit {
-			m.Problem(e.at(), fmt.Sprintf("%q is no number of %s", value, name), "write a whole number")
+			m.Problem(e.At(), fmt.Sprintf("%q is no number of %s", value, name), "write a whole number")
 			continue
 		}
-		c.from.Fields[s.field] = e.at()
+		c.from.Fields[s.field] = e.At()
 		s.value.SetInt(m.bounded(e, r, s.field, n*unit))
 	}
 }
 
 // bounded is a setting's value, or the nearest one that it may have.
-func (m *mm2File) bounded(e entry, r Role, field string, n int64) int64 {
+func (m *mm2File) bounded(e entry.Entry, r Role, field string, n int64) int64 {
 	b := bounds(r)[field]
 	switch {
 	case field == "SendBuffer" || field == "ReceiveBuffer":
@@ -186,13 +188,13 @@ func (m *mm2File) bounded(e entry, r Role, field string, n int64) int64 {
 		if b != bounds(anyRole)[field] {
 			what = " where records are written"
 		}
-		m.Note(e.line, "%s is out of bounds: %s is used%s, since %s", e.key, amount(field, used), what, why)
+		m.Note(e.Line, "%s is out of bounds: %s is used%s, since %s", e.Key, amount(field, used), what, why)
 	}
 	return used
 }
 
 // weakened warns about a producer's setting that would make writes less safe, and says whether the key is one.
-func (m *mm2File) weakened(e entry, key string) bool {
+func (m *mm2File) weakened(e entry.Entry, key string) bool {
 	_, name, kind := cutKind(key)
 	if !kind || name != propAcks && name != propIdempotence {
 		return false
@@ -201,9 +203,9 @@ func (m *mm2File) weakened(e entry, key string) bool {
 	switch {
 	case !ok:
 	case name == propAcks && value != "all" && value != "-1":
-		m.Warn(e.at(), "every write waits for all replicas in sync (acks=all), never for less")
+		m.Warn(e.At(), "every write waits for all replicas in sync (acks=all), never for less")
 	case name == propIdempotence && !strings.EqualFold(value, "true"):
-		m.Warn(e.at(), "records are written idempotently, always")
+		m.Warn(e.At(), "records are written idempotently, always")
 	}
 	return true
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
 )
 
@@ -35,33 +37,33 @@ type mm2File struct {
 	aliases   []string
 	providers map[string]provider // by name
 	outside   Outside
-	all       map[string]entry              // by the whole key
-	top       map[string]entry              // keys at top level
-	clusters  map[string]map[string]entry   // keys after "A."
-	flows     map[FlowName]map[string]entry // keys after "A->B."
-	known     map[scope][]string            // what honoured said
+	all       map[string]entry.Entry              // by the whole key
+	top       map[string]entry.Entry              // keys at top level
+	clusters  map[string]map[string]entry.Entry   // keys after "A."
+	flows     map[FlowName]map[string]entry.Entry // keys after "A->B."
+	known     map[scope][]string                  // what honoured said
 }
 
 func parseProperties(name string, data []byte, outside Outside) Examined {
 	m := &mm2File{
 		Report:   report.Report{File: name},
 		outside:  outside,
-		top:      map[string]entry{},
-		clusters: map[string]map[string]entry{},
-		flows:    map[FlowName]map[string]entry{},
+		top:      map[string]entry.Entry{},
+		clusters: map[string]map[string]entry.Entry{},
+		flows:    map[FlowName]map[string]entry.Entry{},
 	}
 	if line := yamlLine(data); line > 0 {
 		m.Problem(report.At{Line: line}, "this looks like YAML", "name the file .yaml, or write key = value pairs as MirrorMaker 2 does: clusters = A, B")
 		return finish(&m.Report, nil, nil)
 	}
-	m.sort(readEntries(&m.Report, data))
+	m.sort(entry.Read(&m.Report, data))
 	c := &Config{File: name, Clusters: map[string]Cluster{}, properties: true}
 	clients := map[FlowName]map[Role]Cluster{}
 	c.clients = func(f FlowName) map[Role]Cluster { return clients[f] }
 	places := newPositions()
 	for _, alias := range m.aliases {
 		c.Clusters[alias] = m.cluster(alias)
-		places.clusters[alias] = m.top[propClusters].at()
+		places.clusters[alias] = m.top[propClusters].At()
 	}
 	for _, flow := range m.named() {
 		f, where := m.flow(flow)
@@ -74,15 +76,29 @@ func parseProperties(name string, data []byte, outside Outside) Examined {
 	return finish(&m.Report, c, places)
 }
 
+// yamlLine is the line on which the clusters key begins a mapping or a list, as in YAML; 0 where none does. As a
+// properties file the same text would give a handful of problems about aliases such as "{A:", and none of them the cause.
+func yamlLine(data []byte) int {
+	line := 0
+	for text := range bytes.Lines(bytes.TrimPrefix(data, []byte("\uFEFF"))) {
+		line++
+		rest, ok := bytes.CutPrefix(text, []byte(propClusters+":"))
+		if rest = bytes.TrimSpace(rest); ok && (len(rest) == 0 || bytes.IndexByte([]byte("{[#"), rest[0]) >= 0) {
+			return line
+		}
+	}
+	return 0
+}
+
 // sort finds the clusters and puts every entry under what it belongs to. Where a key is there twice the last one
 // counts, as in Java.
-func (m *mm2File) sort(entries []entry) {
-	last := map[string]entry{}
+func (m *mm2File) sort(entries []entry.Entry) {
+	last := map[string]entry.Entry{}
 	for _, e := range entries {
-		if first, twice := last[e.key]; twice {
-			m.Note(e.line, "%s was set before on line %d: the last one counts", e.key, first.line)
+		if first, twice := last[e.Key]; twice {
+			m.Note(e.Line, "%s was set before on line %d: the last one counts", e.Key, first.Line)
 		}
-		last[e.key] = e
+		last[e.Key] = e
 	}
 	m.all = last
 	clusters, ok := last[propClusters]
@@ -93,14 +109,14 @@ func (m *mm2File) sort(entries []entry) {
 	names, found := m.text(clusters)
 	for _, alias := range splitList(names) {
 		if slices.Contains(m.aliases, alias) {
-			m.Problem(clusters.at(), fmt.Sprintf("alias %q is there twice", alias), "name each cluster once")
+			m.Problem(clusters.At(), fmt.Sprintf("alias %q is there twice", alias), "name each cluster once")
 			continue
 		}
 		m.aliases = append(m.aliases, alias)
-		m.clusters[alias] = map[string]entry{}
+		m.clusters[alias] = map[string]entry.Entry{}
 	}
 	if ok && found && len(m.aliases) == 0 {
-		m.Problem(clusters.at(), "is empty", "name the aliases: clusters = A, B")
+		m.Problem(clusters.At(), "is empty", "name the aliases: clusters = A, B")
 	}
 	for _, e := range last {
 		m.place(e)
@@ -108,37 +124,37 @@ func (m *mm2File) sort(entries []entry) {
 }
 
 // place puts one entry under its flow, its cluster, or the top level.
-func (m *mm2File) place(e entry) {
-	if source, rest, ok := strings.Cut(e.key, "->"); ok {
+func (m *mm2File) place(e entry.Entry) {
+	if source, rest, ok := strings.Cut(e.Key, "->"); ok {
 		m.placeFlow(e, source, rest)
 		return
 	}
-	if strings.HasPrefix(e.value, "->") && (slices.Contains(m.aliases, e.key) || !strings.Contains(e.key, ".")) {
+	if strings.HasPrefix(e.Value, "->") && (slices.Contains(m.aliases, e.Key) || !strings.Contains(e.Key, ".")) {
 		// In Java's syntax the first blank ends a key: "A -> B.enabled = true" is key "A", value "-> B.enabled = true".
 		// A key with a dot is a setting (A.client.id), whose value may begin with any characters.
-		m.Problem(e.at(), "a blank ends the key, so this is no flow", "write "+e.key+"->B.key = value without blanks around ->")
+		m.Problem(e.At(), "a blank ends the key, so this is no flow", "write "+e.Key+"->B.key = value without blanks around ->")
 		return
 	}
-	if alias, key, ok := cutAlias(e.key, m.aliases); ok {
+	if alias, key, ok := cutAlias(e.Key, m.aliases); ok {
 		m.clusters[alias][key] = e
 		return
 	}
-	m.top[e.key] = e
+	m.top[e.Key] = e
 }
 
-func (m *mm2File) placeFlow(e entry, source, rest string) {
+func (m *mm2File) placeFlow(e entry.Entry, source, rest string) {
 	target, key, ok := cutAlias(rest, m.aliases)
 	if !ok {
 		// Not an alias of this file: take the first word, so that check can say which cluster is unknown.
 		target, key, ok = strings.Cut(rest, ".")
 	}
 	if !ok || source == "" || target == "" || key == "" {
-		m.Problem(e.at(), "is no key of a flow", "write A->B.key = value")
+		m.Problem(e.At(), "is no key of a flow", "write A->B.key = value")
 		return
 	}
 	name := FlowName{Source: source, Target: target}
 	if m.flows[name] == nil {
-		m.flows[name] = map[string]entry{}
+		m.flows[name] = map[string]entry.Entry{}
 	}
 	m.flows[name][key] = e
 }
@@ -161,7 +177,7 @@ func (m *mm2File) named() []FlowName {
 		all[name] = true
 	}
 	if e, ok := m.top[propEnabled]; ok && m.is(e, "true") {
-		m.Note(e.line, "%s at top level enables a flow between every two clusters, in both directions", propEnabled)
+		m.Note(e.Line, "%s at top level enables a flow between every two clusters, in both directions", propEnabled)
 		for _, a := range m.aliases {
 			for _, b := range m.aliases {
 				if a != b {
@@ -182,7 +198,7 @@ func (m *mm2File) flow(name FlowName) (Flow, fieldsAt) {
 	where := fieldsAt{}
 	own := m.flows[name]
 	fields := settings("mm2", &f)
-	for _, layer := range []map[string]entry{m.top, own} {
+	for _, layer := range []map[string]entry.Entry{m.top, own} {
 		for _, old := range slices.Sorted(maps.Keys(renamedKeys())) {
 			if e, ok := layer[old]; ok {
 				m.renamed(e, old, layer, fields, where)
@@ -203,15 +219,15 @@ func (m *mm2File) flow(name FlowName) (Flow, fieldsAt) {
 	}
 	first := report.At{}
 	for _, e := range own {
-		if first.Line == 0 || e.line < first.Line {
-			first = e.at()
+		if first.Line == 0 || e.Line < first.Line {
+			first = e.At()
 		}
 	}
 	if e, ok := own[propEnabled]; ok {
-		first = e.at()
+		first = e.At()
 	}
 	if first.Line == 0 {
-		first = m.top[propEnabled].at()
+		first = m.top[propEnabled].At()
 	}
 	where[""] = first
 	return f, where
@@ -219,34 +235,34 @@ func (m *mm2File) flow(name FlowName) (Flow, fieldsAt) {
 
 // renamed reads a key of MirrorMaker 2 before 4.0 (topics.blacklist). Version 4 ignores it and so mirrors what was
 // excluded before; the one who wrote it meant it.
-func (m *mm2File) renamed(e entry, old string, layer map[string]entry, fields map[string]setting, where fieldsAt) {
+func (m *mm2File) renamed(e entry.Entry, old string, layer map[string]entry.Entry, fields map[string]setting, where fieldsAt) {
 	now := renamedKeys()[old]
 	if _, both := layer[now]; both {
-		m.Note(e.line, "%s has no effect beside %s", e.key, now)
+		m.Note(e.Line, "%s has no effect beside %s", e.Key, now)
 		return
 	}
-	m.Note(e.line, "%s is read as %s, its name since Kafka 4.0", e.key, now)
+	m.Note(e.Line, "%s is read as %s, its name since Kafka 4.0", e.Key, now)
 	m.set(fields[now], now, e, where)
 }
 
 // set reads one value by the type of its field; key is the entry's key without the prefix, whose ending names the unit
 // of an interval.
-func (m *mm2File) set(s setting, key string, e entry, where fieldsAt) {
+func (m *mm2File) set(s setting, key string, e entry.Entry, where fieldsAt) {
 	value, ok := m.text(e)
 	if !ok {
 		return
 	}
-	where[s.field] = e.at()
+	where[s.field] = e.At()
 	var f *report.Fault
 	switch s.value.Interface().(type) {
 	case []string:
 		faults := s.setList(splitList(value))
-		if _, borrowed := m.Lent(e.at()); borrowed {
+		if _, borrowed := m.Lent(e.At()); borrowed {
 			for i := range faults {
 				faults[i].Do = "correct it there" // the hint may quote a part of the pattern
 			}
 		}
-		m.Faults(e.at(), faults)
+		m.Faults(e.At(), faults)
 		return
 	case time.Duration:
 		f = setSeconds(s, key, value)
@@ -254,7 +270,7 @@ func (m *mm2File) set(s setting, key string, e entry, where fieldsAt) {
 		f = s.set(value)
 	}
 	if f != nil {
-		m.Problem(e.at(), f.What, f.Do)
+		m.Problem(e.At(), f.What, f.Do)
 	}
 }
 
@@ -272,14 +288,14 @@ func setSeconds(s setting, key, value string) *report.Fault {
 }
 
 // is compares the entry's value with a word, whatever the case.
-func (m *mm2File) is(e entry, word string) bool {
+func (m *mm2File) is(e entry.Entry, word string) bool {
 	value, ok := m.text(e)
 	return ok && strings.EqualFold(value, word)
 }
 
 // policy reads replication.policy.class. A Java class cannot be loaded, and one that is not known may name topics in
 // any way, so going on with another policy would mirror into the wrong topics.
-func (m *mm2File) policy(f *Flow, e entry) {
+func (m *mm2File) policy(f *Flow, e entry.Entry) {
 	value, ok := m.text(e)
 	if !ok {
 		return
@@ -290,7 +306,7 @@ func (m *mm2File) policy(f *Flow, e entry) {
 	case "IdentityReplicationPolicy":
 		f.Policy = PolicyIdentity
 	default:
-		m.Problem(e.at(), fmt.Sprintf("replication policy %q is a Java class that cannot be loaded here", value),
+		m.Problem(e.At(), fmt.Sprintf("replication policy %q is a Java class that cannot be loaded here", value),
 			"use "+policyPackage+"DefaultReplicationPolicy (A.topic), with replication.policy.separator for another separator, or "+policyPackage+"IdentityReplicationPolicy (names are kept)")
 	}
 }
@@ -303,7 +319,7 @@ func (m *mm2File) reading(f *Flow, name FlowName, where fieldsAt) {
 	for _, key := range readingKeys() {
 		v := reflect.ValueOf(f).Elem().FieldByName(key.field)
 		for _, layer := range []struct {
-			entries map[string]entry
+			entries map[string]entry.Entry
 			key     string
 		}{
 			{m.top, "source.consumer." + key.name},

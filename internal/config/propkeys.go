@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
 )
 
@@ -150,10 +151,10 @@ func (m *mm2File) honoured(s scope) []string {
 
 // judge notes a key that has no effect, with the reason or the key that it may have been meant for. MirrorMaker 2
 // ignores keys that it does not know, so they are no error; a warning, since what they were to do is not done.
-func (m *mm2File) judge(e entry, key string, s scope) {
+func (m *mm2File) judge(e entry.Entry, key string, s scope) {
 	if class, ok := filterClasses()[key]; ok && s != clusterScope {
 		if value, found := m.text(e); found && strings.TrimPrefix(value, policyPackage) != class {
-			m.Problem(e.at(), "a Java class cannot be loaded here, and it decides what is mirrored",
+			m.Problem(e.At(), "a Java class cannot be loaded here, and it decides what is mirrored",
 				"say the same with "+strings.Join([]string{"topics", "topics.exclude", "groups", "groups.exclude", "config.properties.exclude"}, ", "))
 		}
 		return
@@ -171,21 +172,21 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 		return
 	}
 	if right := m.misplaced(e, key, s); right != "" {
-		m.Warn(e.at(), "write it as %s%s", m.there(right), unread(e))
+		m.Warn(e.At(), "write it as %s%s", m.there(right), unread(e))
 		return
 	}
 	for _, r := range reasons() {
 		if slices.Contains(r.scopes, s) && slices.ContainsFunc(r.keys, func(k string) bool { return matches(k, key) }) {
 			if n := misspelt(key, known); n != "" && !slices.Contains(r.keys, key) {
-				m.meant(e, strings.TrimSuffix(e.key, key)+n)
+				m.meant(e, strings.TrimSuffix(e.Key, key)+n)
 				return
 			}
-			m.Idle(e.at(), "%s%s", m.fill(e, key, s, r.why+ignoredToo(s, key)), unread(e))
+			m.Idle(e.At(), "%s%s", m.fill(e, key, s, r.why+ignoredToo(s, key)), unread(e))
 			return
 		}
 	}
 	if s != flowScope && slices.Contains(m.honoured(flowScope), key) {
-		m.Warn(e.at(), "%s%s", m.anywhere(e, key, s), unread(e))
+		m.Warn(e.At(), "%s%s", m.anywhere(e, key, s), unread(e))
 		return
 	}
 	if m.bare(e, key, s) {
@@ -202,15 +203,15 @@ func (m *mm2File) judge(e entry, key string, s scope) {
 		if now, ok := renamedKeys()[n]; ok {
 			n = now
 		}
-		m.meant(e, strings.TrimSuffix(e.key, key)+n)
+		m.meant(e, strings.TrimSuffix(e.Key, key)+n)
 		return
 	}
-	m.Warn(e.at(), "unknown key%s", unread(e))
+	m.Warn(e.At(), "unknown key%s", unread(e))
 }
 
 // meant warns about a key that is most likely a misspelt one.
-func (m *mm2File) meant(e entry, likely string) {
-	m.Warn(e.at(), "unknown key, did you mean %s?%s", m.there(likely), unread(e))
+func (m *mm2File) meant(e entry.Entry, likely string) {
+	m.Warn(e.At(), "unknown key, did you mean %s?%s", m.there(likely), unread(e))
 }
 
 // matches says whether the key is the pattern, or begins with it where it ends in a star.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
 )
 
@@ -26,24 +27,24 @@ func (m *mm2File) sasl(c *Cluster, get lookup) {
 	const choose = "write one of "
 	e, mechanism, ok := get("sasl.mechanism")
 	switch {
-	case !ok && e.line > 0:
+	case !ok && e.Line > 0:
 		return // it refers to what cannot be looked up, which has been told
 	case !ok:
 		mechanism = MechanismKerberos
 	}
 	if !slices.Contains(mechanisms(), mechanism) {
-		m.Problem(e.at(), fmt.Sprintf("mechanism %q is not known", mechanism), choose+strings.Join(mechanisms(), ", "))
+		m.Problem(e.At(), fmt.Sprintf("mechanism %q is not known", mechanism), choose+strings.Join(mechanisms(), ", "))
 		return
 	}
 	c.SASL.Mechanism = mechanism
 	if ok {
-		c.from.Fields["Mechanism"] = e.at()
+		c.from.Fields["Mechanism"] = e.At()
 	}
 	if !m.handlers(mechanism, get) {
 		return
 	}
 	e, text, ok := get("sasl.jaas.config")
-	here := e.at()
+	here := e.At()
 	var l login
 	switch {
 	case ok:
@@ -61,7 +62,7 @@ func (m *mm2File) sasl(c *Cluster, get lookup) {
 		for _, field := range []string{"User", "Password", "TokenCAFile", "Keytab", "AWSProfile", "AWSRole", "AWSRoleSession", "AWSExternalID", "AWSSTSRegion", "ServiceName", "Scope", "Extensions"} {
 			c.from.Fields[field] = here
 		}
-	case e.line > 0:
+	case e.Line > 0:
 		return // as above
 	case mechanism == MechanismOAuth || mechanism == MechanismAWS: // all that they need can stand elsewhere
 		here = m.protocolAt(c.Alias)
@@ -87,14 +88,14 @@ func (m *mm2File) sasl(c *Cluster, get lookup) {
 
 // blankSecret reports the password of a login that a configuration provider gives, where it is blank. Without that a file
 // that is being renewed would take the place of a good password for a moment.
-func (m *mm2File) blankSecret(e entry, l login) bool {
-	raw, err := parseJAAS(e.value)
+func (m *mm2File) blankSecret(e entry.Entry, l login) bool {
+	raw, err := parseJAAS(e.Value)
 	for _, option := range []string{"password", "clientSecret"} {
 		value, given := l.options[option]
 		if !given || !blank(value.Reveal()) {
 			continue
 		}
-		refs, _ := m.Lent(e.at())
+		refs, _ := m.Lent(e.At())
 		if err == nil { // otherwise the whole login comes from elsewhere
 			refs = raw.options[option].Reveal()
 		}
@@ -108,8 +109,8 @@ func (m *mm2File) blankSecret(e entry, l login) bool {
 
 // noSecret reports that what references stand for is no secret. The problem is added as it is: report.problem would hide
 // what is wrong.
-func (m *mm2File) noSecret(e entry, refs string) {
-	m.Add(report.Problem{File: m.File, Line: e.line, Key: e.key, What: fmt.Sprintf("what %s stands for %s", refs, isBlank), Do: writePassword})
+func (m *mm2File) noSecret(e entry.Entry, refs string) {
+	m.Add(report.Problem{File: m.File, Line: e.Line, Key: e.Key, What: fmt.Sprintf("what %s stands for %s", refs, isBlank), Do: writePassword})
 }
 
 // example is what to write for a mechanism.
@@ -149,7 +150,7 @@ func (m *mm2File) handlers(mechanism string, get lookup) bool {
 		if strings.Contains(class, "IAMOAuthBearer") {
 			do = "use sasl.mechanism = AWS_MSK_IAM with IAMLoginModule"
 		}
-		m.Problem(e.at(), fmt.Sprintf("callback handler %s is a Java class that cannot be loaded here", class), do)
+		m.Problem(e.At(), fmt.Sprintf("callback handler %s is a Java class that cannot be loaded here", class), do)
 	}
 	return good
 }
@@ -182,7 +183,7 @@ func (m *mm2File) oauth(c *Cluster, get lookup, l login) error {
 	}
 	const secretKey = "sasl.oauthbearer.client.credentials.client.secret"
 	if e, value, ok := get(secretKey); ok && value == "" {
-		if refs, lent := m.Lent(e.at()); lent {
+		if refs, lent := m.Lent(e.At()); lent {
 			m.noSecret(e, refs)
 			return nil
 		}

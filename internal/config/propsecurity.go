@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
 )
 
@@ -28,11 +29,11 @@ func (m *mm2File) cluster(alias string) Cluster {
 	where := m.clusterLayers(alias)
 	get := m.find(where.security)
 	if e, value, ok := get(propBootstrap); ok {
-		c.from.Fields["Bootstrap"] = e.at()
+		c.from.Fields["Bootstrap"] = e.At()
 		s := setting{value: reflect.ValueOf(&c).Elem().FieldByName("Bootstrap"), kind: "addresses"}
-		m.Faults(e.at(), s.setList(splitList(value)))
-	} else if e.line == 0 { // where it is there, what it refers to is the problem, and has been told
-		m.Problem(m.top[propClusters].at(), fmt.Sprintf("cluster %s has no address", alias),
+		m.Faults(e.At(), s.setList(splitList(value)))
+	} else if e.Line == 0 { // where it is there, what it refers to is the problem, and has been told
+		m.Problem(m.top[propClusters].At(), fmt.Sprintf("cluster %s has no address", alias),
 			"add "+alias+"."+propBootstrap+" = host:9092")
 	}
 	m.tune(&c, anyRole, where.settings)
@@ -54,9 +55,9 @@ func (m *mm2File) secure(c *Cluster, where []layer) {
 	if e, value, ok := get("security.protocol"); ok {
 		protocols := []string{ProtocolPlaintext, ProtocolSSL, ProtocolSASLPlaintext, ProtocolSASLSSL}
 		c.SecurityProtocol = strings.ToUpper(value)
-		c.from.Fields["SecurityProtocol"] = e.at()
+		c.from.Fields["SecurityProtocol"] = e.At()
 		if !slices.Contains(protocols, c.SecurityProtocol) {
-			m.Problem(e.at(), fmt.Sprintf("%q is no security protocol", value), "write one of "+strings.Join(protocols, ", "))
+			m.Problem(e.At(), fmt.Sprintf("%q is no security protocol", value), "write one of "+strings.Join(protocols, ", "))
 		}
 	}
 	if c.usesTLS() {
@@ -100,12 +101,12 @@ func (m *mm2File) later(c Cluster, where []layer) func() (Cluster, error) {
 func (m *mm2File) idle(c Cluster, prefix string) {
 	for _, key := range slices.Sorted(maps.Keys(m.clusters[c.Alias])) {
 		if e := m.clusters[c.Alias][key]; strings.HasPrefix(key, prefix) && slices.Contains(securityKeys(), key) {
-			m.Note(e.line, "%s has no effect with security.protocol %s", e.key, c.SecurityProtocol)
+			m.Note(e.Line, "%s has no effect with security.protocol %s", e.Key, c.SecurityProtocol)
 		}
 	}
 }
 
-type lookup func(key string) (entry, string, bool)
+type lookup func(key string) (entry.Entry, string, bool)
 
 // tls reads the ssl.* keys.
 func (m *mm2File) tls(c *Cluster, get lookup) {
@@ -131,13 +132,13 @@ func (m *mm2File) tls(c *Cluster, get lookup) {
 		}
 	}
 	if e, value, ok := get("ssl.endpoint.identification.algorithm"); ok {
-		c.from.Fields["VerifyHostname"] = e.at()
+		c.from.Fields["VerifyHostname"] = e.At()
 		switch strings.ToLower(value) {
 		case "":
 			c.TLS.VerifyHostname = false
 		case "https":
 		default:
-			m.Problem(e.at(), fmt.Sprintf("%q is no way to check a host name", value), "write https, or leave it empty to check no names")
+			m.Problem(e.At(), fmt.Sprintf("%q is no way to check a host name", value), "write https, or leave it empty to check no names")
 		}
 	}
 }
@@ -166,7 +167,7 @@ func (m *mm2File) told(c *Cluster, get lookup, key, field string) string {
 	if !ok || value == "" {
 		return ""
 	}
-	c.from.Fields[field] = e.at()
+	c.from.Fields[field] = e.At()
 	return value
 }
 
@@ -198,7 +199,7 @@ func rewrap(text string) string {
 // says what it is, see kafka.TrustStore.
 func (m *mm2File) store(c *Cluster, get lookup, store, field string) string {
 	if e, kind, ok := get(store + ".type"); ok && !slices.Contains([]string{"JKS", "PKCS12", "PEM"}, strings.ToUpper(kind)) {
-		m.Problem(e.at(), fmt.Sprintf("a store of type %q cannot be read", kind),
+		m.Problem(e.At(), fmt.Sprintf("a store of type %q cannot be read", kind),
 			"convert it: keytool -importkeystore -srckeystore STORE -srcstoretype TYPE -destkeystore s.p12 -deststoretype PKCS12, and write PKCS12")
 	}
 	return m.told(c, get, store+".location", field)
@@ -206,9 +207,9 @@ func (m *mm2File) store(c *Cluster, get lookup, store, field string) string {
 
 func (m *mm2File) protocolAt(alias string) report.At {
 	if e, ok := m.clusters[alias]["security.protocol"]; ok {
-		return e.at()
+		return e.At()
 	}
-	return m.top["security.protocol"].at()
+	return m.top["security.protocol"].At()
 }
 
 // discreet says whether problems with the key never quote its value, which is a secret wherever it comes from.

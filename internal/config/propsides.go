@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
 )
 
@@ -24,7 +25,7 @@ func connectionOf(side string) []string {
 // MirrorMaker 2's connectors on a Connect cluster has address and security there; its dedicated mode fills them in from
 // "A." and the top level. What stands after "A->B." is the weakest of all layers then, and only address and security are
 // read; in the two other places it reads nothing.
-func (m *mm2File) side(e entry, key string, s scope) bool {
+func (m *mm2File) side(e entry.Entry, key string, s scope) bool {
 	for _, side := range sides() {
 		name, ok := strings.CutPrefix(key+".", side+".cluster.") // "source.cluster" as well
 		name = strings.TrimSuffix(name, ".")
@@ -32,7 +33,7 @@ func (m *mm2File) side(e entry, key string, s scope) bool {
 		case !ok:
 			continue
 		case name == "":
-			m.Warn(e.at(), "unknown key%s", unread(e))
+			m.Warn(e.At(), "unknown key%s", unread(e))
 		case name == "alias":
 			m.sideAlias(e, key, side, s)
 		default:
@@ -45,7 +46,7 @@ func (m *mm2File) side(e entry, key string, s scope) bool {
 
 // sideKey judges a setting of a side. What is misspelt is compared with what can stand behind the side, not with the whole
 // key: more than half of that is the same in all of them.
-func (m *mm2File) sideKey(e entry, side, name string, s scope) {
+func (m *mm2File) sideKey(e entry.Entry, side, name string, s scope) {
 	known := m.honoured(clusterScope)
 	connection := slices.ContainsFunc(connectionKeys(), func(k string) bool { return matches(k, name) })
 	key := side + ".cluster." + name
@@ -56,17 +57,17 @@ func (m *mm2File) sideKey(e entry, side, name string, s scope) {
 	}
 	switch {
 	case name == propRack:
-		m.Idle(e.at(), "%s", leadersOnly)
+		m.Idle(e.At(), "%s", leadersOnly)
 	case s != flowScope && (connection || slices.Contains(known, name)):
-		m.Warn(e.at(), "write it as %s%s", m.there(right+name), unread(e))
+		m.Warn(e.At(), "write it as %s%s", m.there(right+name), unread(e))
 	case s == topScope && report.Distance(name, "alias") <= 2:
 		m.meant(e, side+".cluster.alias")
 	case near != "":
 		m.meant(e, right+near)
 	case s == topScope:
-		m.Warn(e.at(), "unknown key%s", unread(e))
+		m.Warn(e.At(), "unknown key%s", unread(e))
 	case !connection:
-		m.Idle(e.at(), "settings of clients are read after %s and %s.%s.consumer. and the like; MirrorMaker 2 ignores it %s too%s",
+		m.Idle(e.At(), "settings of clients are read after %s and %s.%s.consumer. and the like; MirrorMaker 2 ignores it %s too%s",
 			right, m.example(e, key, s, "source"), side, m.fill(e, key, s, placeOf(s)), unread(e))
 	default:
 		alias := m.flowOf(e, key).side(side)
@@ -75,18 +76,18 @@ func (m *mm2File) sideKey(e entry, side, name string, s scope) {
 		_, shared := m.top[name]
 		switch {
 		case own:
-			m.Idle(e.at(), "%s, which wins in MirrorMaker 2 too%s", from, unread(e))
+			m.Idle(e.At(), "%s, which wins in MirrorMaker 2 too%s", from, unread(e))
 		case shared:
-			m.Idle(e.at(), "%s, or the top level, which wins in MirrorMaker 2 too%s", from, unread(e))
+			m.Idle(e.At(), "%s, or the top level, which wins in MirrorMaker 2 too%s", from, unread(e))
 		default:
-			m.Warn(e.at(), "%s, which is missing: write it there%s", from, unread(e))
+			m.Warn(e.At(), "%s, which is missing: write it there%s", from, unread(e))
 		}
 	}
 }
 
 // sideAlias judges another name for a flow's source or target. MirrorMaker 2 names topics by it, so going on with the
 // flow's own alias would mirror into other topics.
-func (m *mm2File) sideAlias(e entry, key, side string, s scope) {
+func (m *mm2File) sideAlias(e entry.Entry, key, side string, s scope) {
 	const why = "the aliases are those of the flow's name"
 	flows := m.named()
 	if s == flowScope {
@@ -94,22 +95,22 @@ func (m *mm2File) sideAlias(e entry, key, side string, s scope) {
 	}
 	value, ok := m.text(e)
 	if ok && value == "" {
-		m.Idle(e.at(), "it is empty; %s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
+		m.Idle(e.At(), "it is empty; %s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
 		return
 	}
 	for _, f := range flows {
 		if ok && s != clusterScope && value != f.side(side) && m.enabled(f) {
-			m.Problem(e.at(), fmt.Sprintf("MirrorMaker 2 calls the %s of %s %q here, and names remote and internal topics by that", side, f, value),
+			m.Problem(e.At(), fmt.Sprintf("MirrorMaker 2 calls the %s of %s %q here, and names remote and internal topics by that", side, f, value),
 				"remove it, or call the cluster so everywhere in the file")
 			return
 		}
 	}
-	m.Idle(e.at(), "%s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
+	m.Idle(e.At(), "%s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
 }
 
 // flowOf is the flow of a key after "A->B.".
-func (m *mm2File) flowOf(e entry, key string) FlowName {
-	source, target, _ := strings.Cut(strings.TrimSuffix(e.key, "."+key), "->")
+func (m *mm2File) flowOf(e entry.Entry, key string) FlowName {
+	source, target, _ := strings.Cut(strings.TrimSuffix(e.Key, "."+key), "->")
 	return FlowName{Source: source, Target: target}
 }
 

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,10 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/magiconair/properties"
-
+	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
 )
 
@@ -73,18 +70,18 @@ func references(value string) (found []reference, places [][2]int) {
 }
 
 // readProviders finds the providers that the file declares. Their own keys are never looked up in another provider.
-func (m *mm2File) readProviders(last map[string]entry) {
+func (m *mm2File) readProviders(last map[string]entry.Entry) {
 	m.providers = map[string]provider{}
-	for _, name := range splitList(last[propProviders].value) {
+	for _, name := range splitList(last[propProviders].Value) {
 		m.providers[name] = m.provider(name, last)
 	}
 }
 
-func (m *mm2File) provider(name string, last map[string]entry) provider {
+func (m *mm2File) provider(name string, last map[string]entry.Entry) provider {
 	prefix := propProviders + "." + name + "."
 	known := providerPackage + strings.Join(providerClasses(), ", "+providerPackage)
 	e, ok := last[prefix+"class"]
-	class := strings.TrimSpace(e.value)
+	class := strings.TrimSpace(e.Value)
 	short := strings.TrimPrefix(class, providerPackage)
 	switch {
 	case !ok:
@@ -94,17 +91,17 @@ func (m *mm2File) provider(name string, last map[string]entry) provider {
 	}
 	p := provider{class: short}
 	if e, ok := last[prefix+"param."+paramAllowlist]; ok && short == providerEnv {
-		allow, err := regexp.Compile("^(?:" + strings.TrimSpace(e.value) + ")$")
+		allow, err := regexp.Compile("^(?:" + strings.TrimSpace(e.Value) + ")$")
 		if err != nil {
-			m.Problem(e.at(), "is no regular expression in RE2 syntax, which says what may be read", "see https://pkg.go.dev/regexp/syntax")
+			m.Problem(e.At(), "is no regular expression in RE2 syntax, which says what may be read", "see https://pkg.go.dev/regexp/syntax")
 			allow = regexp.MustCompile(`[^\s\S]`) // nothing
 		}
 		p.allow = allow
 	}
 	if e, ok := last[prefix+"param."+paramPaths]; ok && short != providerEnv {
-		for _, path := range splitList(e.value) {
+		for _, path := range splitList(e.Value) {
 			if !filepath.IsAbs(path) {
-				m.Problem(e.at(), fmt.Sprintf("%q is no absolute path", path), "write paths that begin with /")
+				m.Problem(e.At(), fmt.Sprintf("%q is no absolute path", path), "write paths that begin with /")
 			}
 			p.paths = append(p.paths, filepath.Clean(path))
 		}
@@ -114,28 +111,28 @@ func (m *mm2File) provider(name string, last map[string]entry) provider {
 
 // text is the entry's value, with what its references stand for, without the blanks around it. Java leaves a reference
 // that cannot be looked up as it is; here it is a problem, since no value that has an effect can mean the text itself.
-func (m *mm2File) text(e entry) (string, bool) {
-	found, places := references(e.value)
+func (m *mm2File) text(e entry.Entry) (string, bool) {
+	found, places := references(e.Value)
 	if len(found) == 0 {
-		return strings.TrimSpace(e.value), true
+		return strings.TrimSpace(e.Value), true
 	}
 	var b strings.Builder
 	from, good := 0, true
 	for i, ref := range found {
 		value, f := m.lookup(ref)
 		if f != nil {
-			m.Add(report.Problem{File: m.File, Line: e.line, Key: e.key, What: f.What, Do: f.Do})
+			m.Add(report.Problem{File: m.File, Line: e.Line, Key: e.Key, What: f.What, Do: f.Do})
 			good = false
 			continue
 		}
-		if strings.TrimRight(value, "\r\n") != value && places[i] != [2]int{0, len(e.value)} {
-			m.Note(e.line, "%s: what %s stands for ends in a line end, which stays inside the value", e.key, ref.text)
+		if strings.TrimRight(value, "\r\n") != value && places[i] != [2]int{0, len(e.Value)} {
+			m.Note(e.Line, "%s: what %s stands for ends in a line end, which stays inside the value", e.Key, ref.text)
 		}
-		b.WriteString(e.value[from:places[i][0]])
+		b.WriteString(e.Value[from:places[i][0]])
 		b.WriteString(value)
 		from = places[i][1]
 	}
-	b.WriteString(e.value[from:])
+	b.WriteString(e.Value[from:])
 	if !good {
 		return "", false
 	}
@@ -144,12 +141,12 @@ func (m *mm2File) text(e entry) (string, bool) {
 }
 
 // borrow notes that the entry's value is not written in the file, so that no problem may quote it.
-func (m *mm2File) borrow(e entry, found []reference) {
+func (m *mm2File) borrow(e entry.Entry, found []reference) {
 	texts := make([]string, len(found))
 	for i, ref := range found {
 		texts[i] = ref.text
 	}
-	m.Report.Borrow(e.at(), strings.Join(texts, " and "), !discreet(e.key))
+	m.Report.Borrow(e.At(), strings.Join(texts, " and "), !discreet(e.Key))
 }
 
 // lookup asks the provider that a reference names. Where that is no provider of the file, the fault does not show the
@@ -193,7 +190,7 @@ func (m *mm2File) lookupFile(p provider, ref reference) (string, *report.Fault) 
 	if f != nil {
 		return "", f
 	}
-	value, ok, err := propertyIn(data, ref.key)
+	value, ok, err := entry.Find(data, ref.key)
 	switch {
 	case err != nil:
 		return "", report.Wrong(fmt.Sprintf("%s: %s cannot be read as a properties file: %v", ref.text, ref.path, err), "correct it there")
@@ -256,29 +253,8 @@ func (m *mm2File) lookupEnv(p provider, ref reference) (string, *report.Fault) {
 	return value, nil
 }
 
-// propertyIn finds a key in the text of a properties file; the last one counts. Its errors hold nothing of the text.
-func propertyIn(data []byte, key string) (value string, ok bool, err error) {
-	if !utf8.Valid(data) {
-		return "", false, errors.New("it is not UTF-8")
-	}
-	loader := properties.Loader{Encoding: properties.UTF8, DisableExpansion: true}
-	for _, l := range logicalLines(string(data)) {
-		if strings.IndexAny(l.text, "=:") == 0 {
-			continue
-		}
-		p, err := loader.LoadBytes([]byte(l.text))
-		if err != nil || p.Len() != 1 {
-			return "", false, fmt.Errorf("line %d: %w", l.line, errEscape)
-		}
-		if v, has := p.Get(key); has {
-			value, ok = v, true
-		}
-	}
-	return value, ok, nil
-}
-
 // judgeProvider judges a key that begins with "config.providers.".
-func (m *mm2File) judgeProvider(e entry, key string) {
+func (m *mm2File) judgeProvider(e entry.Entry, key string) {
 	name, rest, ok := "", "", false
 	for n := range m.providers {
 		if after, found := strings.CutPrefix(key, propProviders+"."+n+"."); found && len(n) >= len(name) {
@@ -288,7 +264,7 @@ func (m *mm2File) judgeProvider(e entry, key string) {
 	known := []string{"class"}
 	switch p := m.providers[name]; {
 	case !ok:
-		m.Warn(e.at(), "%s does not list that provider", propProviders)
+		m.Warn(e.At(), "%s does not list that provider", propProviders)
 		return
 	case p.class == providerEnv:
 		known = append(known, "param."+paramAllowlist)
@@ -301,10 +277,10 @@ func (m *mm2File) judgeProvider(e entry, key string) {
 		return
 	}
 	if near := report.Nearest(rest, known); near != "" {
-		m.Warn(e.at(), "unknown key, did you mean %s?", m.there(propProviders+"."+name+"."+near))
+		m.Warn(e.At(), "unknown key, did you mean %s?", m.there(propProviders+"."+name+"."+near))
 		return
 	}
-	m.Warn(e.at(), "unknown key")
+	m.Warn(e.At(), "unknown key")
 }
 
 // secretsOf are the secrets of a cluster that are what one reference stands for and nothing but it, by field. A secret that
@@ -321,7 +297,7 @@ func (m *mm2File) secretsOf(c Cluster) map[string]report.Kept {
 			if _, lent := m.Lent(where); !lent {
 				continue
 			}
-			text := m.entryAt(where).value
+			text := m.entryAt(where).Value
 			if place, ok := m.comesFrom(text, value); ok {
 				out[s.field] = place
 			}
@@ -338,8 +314,8 @@ func (m *mm2File) secretsOf(c Cluster) map[string]report.Kept {
 }
 
 // entryAt is the entry of a place.
-func (m *mm2File) entryAt(where report.At) entry {
-	groups := []map[string]entry{m.top}
+func (m *mm2File) entryAt(where report.At) entry.Entry {
+	groups := []map[string]entry.Entry{m.top}
 	for _, entries := range m.clusters {
 		groups = append(groups, entries)
 	}
@@ -348,12 +324,12 @@ func (m *mm2File) entryAt(where report.At) entry {
 	}
 	for _, entries := range groups {
 		for _, e := range entries {
-			if e.at() == where {
+			if e.At() == where {
 				return e
 			}
 		}
 	}
-	return entry{}
+	return entry.Entry{}
 }
 
 // comesFrom says whether a text is one reference that stands for the value, and where that is kept. It compares, since a
@@ -384,8 +360,8 @@ func (m *mm2File) leads(ref reference) report.Kept {
 }
 
 // unread ends what is said about a key without effect whose value refers to something.
-func unread(e entry) string {
-	if found, _ := references(e.value); len(found) == 0 {
+func unread(e entry.Entry) string {
+	if found, _ := references(e.Value); len(found) == 0 {
 		return ""
 	}
 	return "; what its value refers to is not looked up"

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tidemark/internal/config/entry"
 )
 
 // converterKeys name the classes through which MirrorMaker 2 passes keys, values and headers.
@@ -22,7 +24,7 @@ const (
 // without it would mirror other bytes than the file asks for, or make topics that are to be made by somebody else. Where
 // MirrorMaker 2 ignores the key too, and for a flow that is off, there is nothing to refuse. It says whether the key has
 // been dealt with.
-func (m *mm2File) refuse(e entry, key string, s scope) bool {
+func (m *mm2File) refuse(e entry.Entry, key string, s scope) bool {
 	if ignoredThere(s, key) || s == flowScope && !m.enabled(m.flowOf(e, key)) {
 		return false
 	}
@@ -33,7 +35,7 @@ func (m *mm2File) refuse(e entry, key string, s scope) bool {
 			return false
 		}
 		if ok {
-			m.Problem(e.at(), "single message transforms are Java classes that cannot be loaded here, and they change what is mirrored",
+			m.Problem(e.At(), "single message transforms are Java classes that cannot be loaded here, and they change what is mirrored",
 				"remove it: records are copied as they are; use topics and topics.exclude to leave topics out, replication.policy.class and replication.policy.separator for names, and transform on one of the two sides")
 		}
 		return true
@@ -43,7 +45,7 @@ func (m *mm2File) refuse(e entry, key string, s scope) bool {
 			return false
 		}
 		if ok {
-			m.Problem(e.at(), fmt.Sprintf("converter %q is a Java class that cannot be loaded here, and it changes the bytes that are mirrored", value),
+			m.Problem(e.At(), fmt.Sprintf("converter %q is a Java class that cannot be loaded here, and it changes the bytes that are mirrored", value),
 				"remove it, or use "+byteConverter+": keys, values and headers are copied byte by byte")
 		}
 		return true
@@ -53,7 +55,7 @@ func (m *mm2File) refuse(e entry, key string, s scope) bool {
 			return false
 		}
 		if ok {
-			m.Problem(e.at(), fmt.Sprintf("forwarding admin %q is a Java class that cannot be loaded here, and it decides how topics and access rules are made", value),
+			m.Problem(e.At(), fmt.Sprintf("forwarding admin %q is a Java class that cannot be loaded here, and it decides how topics and access rules are made", value),
 				"remove it, or use "+forwardingAdmin+": they are made by requests to the brokers; where another service makes topics, let it make them before the start, with as many partitions as their source topics: topics that exist and are empty are used")
 		}
 		return true

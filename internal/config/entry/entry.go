@@ -1,8 +1,9 @@
-package config
+package entry
 
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -11,27 +12,28 @@ import (
 	"tidemark/internal/config/report"
 )
 
-// entry is one key of a properties file. Line is where it begins.
-type entry struct {
-	line       int
-	key, value string
+// Entry is one key of a properties file. Line is where it begins.
+type Entry struct {
+	Line       int
+	Key, Value string
 }
 
-func (e entry) at() report.At { return report.At{Line: e.line, Key: e.key} }
+// At is the place of the entry in its file.
+func (e Entry) At() report.At { return report.At{Line: e.Line, Key: e.Key} }
 
 // errEscape is why a line could not be read; it holds nothing of the line, which may hold a password.
 var errEscape = errors.New(`a \u is not followed by four hexadecimal digits of a character in the basic plane`)
 
-// readEntries reads a properties file as java.util.Properties does, in the order of the lines, repeated keys included.
+// Read reads a properties file as java.util.Properties does, in the order of the lines, repeated keys included.
 // Bytes are ISO-8859-1, as for MirrorMaker 2; other characters are written \uXXXX.
 //
 // Logical lines are put together here and each is parsed by the library on its own. That gives the line numbers which
 // the library does not keep, and avoids two places where it differs from Java: a continued line with CRLF ends, and a
 // continued key.
-func readEntries(r *report.Report, data []byte) []entry {
-	var out []entry
+func Read(r *report.Report, data []byte) []Entry {
+	var out []Entry
 	loader := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
-	data = trimBOM(data)
+	data = bytes.TrimPrefix(data, []byte("\uFEFF")) // some Windows editors put it in front; it would become part of the first key
 	for _, l := range logicalLines(string(data)) {
 		if strings.IndexAny(l.text, "=:") == 0 {
 			r.Note(l.line, "a line that begins with %q has no key and no effect", l.text[:1])
@@ -51,23 +53,30 @@ func readEntries(r *report.Report, data []byte) []entry {
 		if !isASCII(l.text) {
 			r.Note(l.line, `%s is read as ISO-8859-1, as Java does: write other characters as \uXXXX`, key)
 		}
-		out = append(out, entry{l.line, key, value})
+		out = append(out, Entry{l.line, key, value})
 	}
 	return out
 }
 
-// yamlLine is the line on which the clusters key begins a mapping or a list, as in YAML; 0 where none does. As a
-// properties file the same text would give a handful of problems about aliases such as "{A:", and none of them the cause.
-func yamlLine(data []byte) int {
-	line := 0
-	for text := range bytes.Lines(trimBOM(data)) {
-		line++
-		rest, ok := bytes.CutPrefix(text, []byte(propClusters+":"))
-		if rest = bytes.TrimSpace(rest); ok && (len(rest) == 0 || bytes.IndexByte([]byte("{[#"), rest[0]) >= 0) {
-			return line
+// Find finds a key in the text of a properties file; the last one counts. Its errors hold nothing of the text.
+func Find(data []byte, key string) (value string, ok bool, err error) {
+	if !utf8.Valid(data) {
+		return "", false, errors.New("it is not UTF-8")
+	}
+	loader := properties.Loader{Encoding: properties.UTF8, DisableExpansion: true}
+	for _, l := range logicalLines(string(data)) {
+		if strings.IndexAny(l.text, "=:") == 0 {
+			continue
+		}
+		p, err := loader.LoadBytes([]byte(l.text))
+		if err != nil || p.Len() != 1 {
+			return "", false, fmt.Errorf("line %d: %w", l.line, errEscape)
+		}
+		if v, has := p.Get(key); has {
+			value, ok = v, true
 		}
 	}
-	return 0
+	return value, ok, nil
 }
 
 // logicalLine is a line with its continuations, and without the blanks in front of each.
@@ -106,14 +115,6 @@ func logicalLines(data string) []logicalLine {
 		}
 	}
 	return kept
-}
-
-// trimBOM removes the mark that some Windows editors put in front of UTF-8; it would become part of the first key.
-func trimBOM(data []byte) []byte {
-	if len(data) >= 3 && data[0] == 0xEF && data[1] == 0xBB && data[2] == 0xBF {
-		return data[3:]
-	}
-	return data
 }
 
 func isASCII(s string) bool {
