@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tidemark/internal/config/setting"
 )
 
 // level is a place in a properties file, before "key = value".
@@ -151,15 +153,15 @@ func TestCase81EveryLevelIsNamed(t *testing.T) {
 func TestRolesUseWhatHasADefault(t *testing.T) {
 	for _, r := range append(Roles(), anyRole) {
 		d := defaultSettings(r)
-		for key, s := range settings("client", &d) {
-			socket := s.field == "SendBuffer" || s.field == "ReceiveBuffer"
-			if r.uses(s.field) == s.value.IsZero() && !socket {
-				t.Errorf("%s of %q: used %v, default %v", key, r, r.uses(s.field), s.value)
+		for key, s := range setting.Of("client", &d) {
+			socket := s.Field == "SendBuffer" || s.Field == "ReceiveBuffer"
+			if r.uses(s.Field) == s.Value.IsZero() && !socket {
+				t.Errorf("%s of %q: used %v, default %v", key, r, r.uses(s.Field), s.Value)
 			}
-			if n, why := bounds(r)[s.field].within(s.value.Int()); !s.value.IsZero() && why != "" {
+			if n, why := bounds(r)[s.Field].within(s.Value.Int()); !s.Value.IsZero() && why != "" {
 				t.Errorf("%s of %q: the default is out of bounds, %d is the nearest: %s", key, r, n, why)
 			}
-			if _, ok := bounds(r)[s.field]; !ok {
+			if _, ok := bounds(r)[s.Field]; !ok {
 				t.Errorf("%s has no bounds", key)
 			}
 		}

@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/setting"
 )
-
-// topicCharacters may stand in a topic name; aliases and separators become part of topic names.
-const topicCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 // maxAlias leaves room in a topic name (249 characters) for a topic and for names such as
 // tidemark-verdicts.<alias>.internal.
@@ -42,7 +40,7 @@ func checkAlias(r *report.Report, alias string, here report.At) {
 	switch {
 	case strings.Contains(alias, "->"):
 		r.Problem(here, fmt.Sprintf(`alias %q contains "->", which separates the two aliases of a flow`, alias), "rename the cluster")
-	case alias == "" || strings.Trim(alias, topicCharacters) != "":
+	case !setting.InTopicName(alias):
 		r.Problem(here, fmt.Sprintf("alias %q cannot stand in a topic name", alias), "use letters, digits, dots, underscores and hyphens")
 	case len(alias) > maxAlias:
 		r.Problem(here, fmt.Sprintf("the alias has %d characters", len(alias)), fmt.Sprintf("use at most %d: it becomes part of topic names", maxAlias))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/setting"
 	"tidemark/internal/kafka"
 )
 
@@ -174,9 +175,9 @@ func (r Role) uses(field string) bool {
 
 // only leaves the settings that a role has a use for.
 func (s ClientSettings) only(r Role) ClientSettings {
-	for _, one := range settings("client", &s) {
-		if !r.uses(one.field) {
-			one.value.SetZero()
+	for _, one := range setting.Of("client", &s) {
+		if !r.uses(one.Field) {
+			one.Value.SetZero()
 		}
 	}
 	return s
@@ -186,13 +187,13 @@ func (s ClientSettings) only(r Role) ClientSettings {
 func (s ClientSettings) or(r Role) ClientSettings {
 	d := defaultSettings(r)
 	conn := settingsOf(s.kafka().Or(d.kafka())) // back-offs go in pairs
-	have, from := settings("client", &s), settings("client", &d)
-	connected := settings("client", &conn)
+	have, from := setting.Of("client", &s), setting.Of("client", &d)
+	connected := setting.Of("client", &conn)
 	for key, one := range have {
-		if v := connected[key].value; !v.IsZero() {
-			one.value.Set(v)
-		} else if one.value.IsZero() {
-			one.value.Set(from[key].value)
+		if v := connected[key].Value; !v.IsZero() {
+			one.Value.Set(v)
+		} else if one.Value.IsZero() {
+			one.Value.Set(from[key].Value)
 		}
 	}
 	return s
@@ -235,18 +236,8 @@ func (b bound) refuse(field string, n int64) *report.Fault {
 func amount(field string, n int64) string {
 	switch d := time.Duration(n); field {
 	case "SendBuffer", "ReceiveBuffer", "FetchBytes", "PartitionFetchBytes", "FetchMinBytes", "RequestBytes", "BatchBytes":
-		return size(n)
+		return setting.Size(n)
 	default:
-		return shortDuration(d)
+		return setting.Duration(d)
 	}
-}
-
-// size writes bytes with the largest unit that divides them.
-func size(n int64) string {
-	for i, unit := range []string{"GiB", "MiB", "KiB"} {
-		if one := int64(1) << (30 - 10*i); n >= one && n%one == 0 {
-			return fmt.Sprintf("%d%s", n/one, unit)
-		}
-	}
-	return fmt.Sprint(n)
 }

@@ -6,6 +6,7 @@ import (
 
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/setting"
 )
 
 // Settings of producers that are never weaker here than they could be.
@@ -57,10 +58,10 @@ func rolesAt(s scope, prefix string) []Role {
 
 // settingNames are the keys of the settings that any of the roles has a use for, client.id among them.
 func settingNames(roles []Role) []string {
-	all := settings("mm2", &ClientSettings{})
+	all := setting.Of("mm2", &ClientSettings{})
 	names := []string{propClientID}
-	for _, key := range keysOf(all) {
-		if slices.ContainsFunc(roles, func(r Role) bool { return r.uses(all[key].field) }) {
+	for _, key := range setting.Keys(all) {
+		if slices.ContainsFunc(roles, func(r Role) bool { return r.uses(all[key].Field) }) {
 			names = append(names, key)
 		}
 	}
@@ -143,8 +144,8 @@ func clientReasons() []reason {
 	const one = "one back-off serves connecting and repeating: retry.backoff.ms"
 	backoffs := []string{"reconnect.backoff.ms", "reconnect.backoff.max.ms"}
 	var fetching []string
-	for key, s := range settings("mm2", &ClientSettings{}) {
-		if SourceConsumer.uses(s.field) && !TargetConsumer.uses(s.field) && !RecordProducer.uses(s.field) {
+	for key, s := range setting.Of("mm2", &ClientSettings{}) {
+		if SourceConsumer.uses(s.Field) && !TargetConsumer.uses(s.Field) && !RecordProducer.uses(s.Field) {
 			fetching = append(fetching, "target.consumer."+key)
 		}
 	}
@@ -172,24 +173,24 @@ func clientReasons() []reason {
 
 // misplaced is where a setting of a client belongs that stands alone; empty where it is none, or stands well.
 func (m *mm2File) misplaced(e entry.Entry, key string, s scope) string {
-	all := settings("mm2", &ClientSettings{})
+	all := setting.Of("mm2", &ClientSettings{})
 	one, ok := all[key]
 	kind := "consumer."
 	switch {
 	case key == propAcks || key == propIdempotence:
 		return m.example(e, key, s, "target").Target + ".producer." + key
-	case !ok || s == clusterScope && anyRole.uses(one.field):
+	case !ok || s == clusterScope && anyRole.uses(one.Field):
 		return ""
-	case RecordProducer.uses(one.field) && !SourceConsumer.uses(one.field):
+	case RecordProducer.uses(one.Field) && !SourceConsumer.uses(one.Field):
 		return m.example(e, key, s, "target").Target + ".producer." + key
-	case !SourceConsumer.uses(one.field):
+	case !SourceConsumer.uses(one.Field):
 		kind = "admin."
 	}
 	f := m.example(e, key, s, "source")
 	switch {
 	case s == flowScope:
 		return f.String() + ".source." + kind + key
-	case s == topScope && anyRole.uses(one.field):
+	case s == topScope && anyRole.uses(one.Field):
 		return f.Source + "." + key
 	}
 	return f.Source + "." + kind + key
@@ -217,14 +218,14 @@ func (m *mm2File) unused(e entry.Entry, key string, s scope) {
 		return
 	}
 	alias := aliasOf(e, key)
-	all := settings("mm2", &ClientSettings{})
+	all := setting.Of("mm2", &ClientSettings{})
 	for _, flow := range m.named() {
 		for _, r := range rolesAt(s, prefix) {
 			one, setting := all[name]
 			reading := slices.ContainsFunc(readingKeys(), func(k readingKey) bool { return k.name == name })
 			switch {
 			case r.alias(flow) != alias:
-			case setting && !r.uses(one.field), reading && r != SourceConsumer:
+			case setting && !r.uses(one.Field), reading && r != SourceConsumer:
 			default:
 				return
 			}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/internal/config/setting"
 )
 
 // rows are the table rows of docs/config.md by each key in their first column; a key of several tables has several.
@@ -38,7 +40,7 @@ func TestDocsListEveryKey(t *testing.T) {
 	for tag, targets := range map[string][]any{
 		"yaml": {&Flow{}, &Cluster{}}, "mm2": {&Flow{}, &ClientSettings{}}, "client": {&ClientSettings{}}, "security": {&Cluster{}, &TLS{}, &SASL{}},
 	} {
-		for key := range settings(tag, targets...) {
+		for key := range setting.Of(tag, targets...) {
 			known[key] = true
 		}
 	}
@@ -61,11 +63,11 @@ func TestDocsListEveryKey(t *testing.T) {
 func TestDocsStateDefaults(t *testing.T) {
 	documented := rows(t)
 	f := DefaultFlow("", "")
-	for key, s := range settings("yaml", &f) {
+	for key, s := range setting.Of("yaml", &f) {
 		if key == "from" || key == "to" {
 			continue
 		}
-		want := " " + defaultText(s.value) + " |"
+		want := " " + defaultText(s.Value) + " |"
 		found := false
 		for _, row := range documented[key] {
 			found = found || strings.HasPrefix(row, want)
@@ -79,22 +81,22 @@ func TestDocsStateDefaults(t *testing.T) {
 // TestDocsStateClientSettings: the rows of client settings hold every default and every bound that the code has.
 func TestDocsStateClientSettings(t *testing.T) {
 	documented := rows(t)
-	for key, s := range settings("client", &ClientSettings{}) {
+	for key, s := range setting.Of("client", &ClientSettings{}) {
 		row := strings.Join(documented[key], "")
 		for _, r := range Roles() {
-			if !r.uses(s.field) {
+			if !r.uses(s.Field) {
 				continue
 			}
-			b, d := bounds(r)[s.field], defaultSettings(r)
-			texts := map[string]int64{"default": settings("client", &d)[key].value.Int(), "lower bound": b.least, "upper bound": b.most}
-			switch s.field {
+			b, d := bounds(r)[s.Field], defaultSettings(r)
+			texts := map[string]int64{"default": setting.Of("client", &d)[key].Value.Int(), "lower bound": b.least, "upper bound": b.most}
+			switch s.Field {
 			case "SendBuffer", "ReceiveBuffer":
 				delete(texts, "default")
 			case "FetchBytes", "PartitionFetchBytes", "FetchMinBytes": // what fit says
 				delete(texts, "upper bound")
 			}
 			for what, n := range texts {
-				if want := "`" + amount(s.field, n) + "`"; !strings.Contains(row, want) {
+				if want := "`" + amount(s.Field, n) + "`"; !strings.Contains(row, want) {
 					t.Errorf("docs/config.md: the row of %s does not hold the %s of %s, %s: %s", key, what, r, want, row)
 				}
 			}

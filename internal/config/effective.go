@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"tidemark/internal/config/setting"
 )
 
 // Used is one value that a client works with.
@@ -34,15 +36,15 @@ func (c *Config) Uses(f FlowName, r Role) []Used {
 	if u.client.usesSASL() {
 		u.security(&u.client.SASL, &SASL{})
 	}
-	keys, have := inOrder("client", &u.client.Client)
+	keys, have := setting.InOrder("client", &u.client.Client)
 	for _, key := range keys {
 		s := have[key]
 		switch {
-		case !r.uses(s.field):
-		case s.value.IsZero():
-			u.add(key, s.field, "the system's")
+		case !r.uses(s.Field):
+		case s.Value.IsZero():
+			u.add(key, s.Field, "the system's")
 		default:
-			u.add(key, s.field, amount(s.field, s.value.Int()))
+			u.add(key, s.Field, amount(s.Field, s.Value.Int()))
 		}
 	}
 	return u.out
@@ -64,19 +66,19 @@ func (u *used) add(name, field, value string) {
 
 // security notes what differs from the defaults.
 func (u *used) security(target, base any) {
-	keys, have := inOrder("security", target)
-	_, defaults := inOrder("security", base)
+	keys, have := setting.InOrder("security", target)
+	_, defaults := setting.InOrder("security", base)
 	for _, key := range keys {
 		s := have[key]
-		if reflect.DeepEqual(s.value.Interface(), defaults[key].value.Interface()) {
+		if reflect.DeepEqual(s.Value.Interface(), defaults[key].Value.Interface()) {
 			continue
 		}
-		value := fmt.Sprint(s.value.Interface())
-		if _, secret := reflect.TypeAssert[Secret](s.value); secret {
+		value := fmt.Sprint(s.Value.Interface())
+		if _, secret := reflect.TypeAssert[Secret](s.Value); secret {
 			value = "[hidden]"
-		} else if list, ok := reflect.TypeAssert[[]string](s.value); ok {
+		} else if list, ok := reflect.TypeAssert[[]string](s.Value); ok {
 			value = strings.Join(list, ", ")
 		}
-		u.add(key, s.field, value)
+		u.add(key, s.Field, value)
 	}
 }

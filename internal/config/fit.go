@@ -1,6 +1,9 @@
 package config
 
-import "tidemark/internal/config/report"
+import (
+	"tidemark/internal/config/report"
+	"tidemark/internal/config/setting"
+)
 
 // fit keeps the sizes of a flow's client in proportion to each other and to the flow's memory.
 func fit(r *report.Report, f Flow, role Role, c *Cluster) {
@@ -12,11 +15,11 @@ func fit(r *report.Report, f Flow, role Role, c *Cluster) {
 			return
 		}
 		here := c.from.Fields[field]
-		r.Note(here.Line, "%s is out of bounds: %s is used by flow %s, since %s", here.Key, size(most), f.Name(), why)
+		r.Note(here.Line, "%s is out of bounds: %s is used by flow %s, since %s", here.Key, setting.Size(most), f.Name(), why)
 		*value = most
 	}
 	// Two responses fit into the memory, or fetching and producing would wait for each other.
-	limit("FetchBytes", &c.Client.FetchBytes, f.MemoryBytes/2, "two responses have to fit into the flow's memory, "+size(f.MemoryBytes))
+	limit("FetchBytes", &c.Client.FetchBytes, f.MemoryBytes/2, "two responses have to fit into the flow's memory, "+setting.Size(f.MemoryBytes))
 	most := c.Client.or(role).FetchBytes
 	limit("PartitionFetchBytes", &c.Client.PartitionFetchBytes, most, "a response holds no more")
 	limit("FetchMinBytes", &c.Client.FetchMinBytes, most, "a response holds no more")

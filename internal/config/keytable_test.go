@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tidemark/internal/config/setting"
 )
 
 const keyTable = "../../docs/mm2-keys.md"
@@ -161,15 +163,15 @@ func fate(t *testing.T, key string, s scope) (cell, why string) {
 
 // meaningOf is what a key that is read stands for, or which value of a refused one is accepted.
 func meaningOf(key string) string {
-	for yaml, s := range settings("yaml", &Flow{}) {
-		if m, ok := settings("mm2", &Flow{})[key]; ok && m.field == s.field {
+	for yaml, s := range setting.Of("yaml", &Flow{}) {
+		if m, ok := setting.Of("mm2", &Flow{})[key]; ok && m.Field == s.Field {
 			return "`" + yaml + "`"
 		}
 	}
 	_, name, kind := cutKind(key)
-	if s, ok := settings("mm2", &ClientSettings{})[name]; ok {
-		for yaml, one := range settings("client", &ClientSettings{}) {
-			if one.field == s.field {
+	if s, ok := setting.Of("mm2", &ClientSettings{})[name]; ok {
+		for yaml, one := range setting.Of("client", &ClientSettings{}) {
+			if one.Field == s.Field {
 				return "`" + yaml + "` of a client"
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tidemark/internal/config/entry"
+	"tidemark/internal/config/setting"
 )
 
 // layer is where a client finds settings: entries, and what stands in front of its keys there.
@@ -109,9 +110,9 @@ func (m *mm2File) hide(c *Cluster) {
 	c.from.Borrowed = map[string]string{}
 	texts := map[string]string{"ClientID": c.ClientID, "SecurityProtocol": c.SecurityProtocol}
 	for _, target := range []any{&c.TLS, &c.SASL} {
-		for _, s := range settings("security", target) {
-			if text, ok := reflect.TypeAssert[string](s.value); ok {
-				texts[s.field] = text
+		for _, s := range setting.Of("security", target) {
+			if text, ok := reflect.TypeAssert[string](s.Value); ok {
+				texts[s.Field] = text
 			}
 		}
 	}
@@ -145,12 +146,12 @@ func (m *mm2File) tune(c *Cluster, r Role, where []layer) {
 		c.ClientID = value
 		c.from.Fields["ClientID"] = e.At()
 	}
-	all := settings("mm2", &c.Client)
-	for _, key := range keysOf(all) {
+	all := setting.Of("mm2", &c.Client)
+	for _, key := range setting.Keys(all) {
 		s := all[key]
-		if !r.uses(s.field) {
-			s.value.SetZero()
-			delete(c.from.Fields, s.field)
+		if !r.uses(s.Field) {
+			s.Value.SetZero()
+			delete(c.from.Fields, s.Field)
 			continue
 		}
 		e, value, ok := get(key)
@@ -159,15 +160,15 @@ func (m *mm2File) tune(c *Cluster, r Role, where []layer) {
 		}
 		n, err := strconv.ParseInt(value, 10, 64)
 		unit, name := int64(1), "bytes"
-		if s.kind != "bytes" {
+		if s.Kind != "bytes" {
 			unit, name = int64(time.Millisecond), "milliseconds"
 		}
 		if err != nil || n < -1 || n > int64(1<<62)/unit {
 			m.Problem(e.At(), fmt.Sprintf("%q is no number of %s", value, name), "write a whole number")
 			continue
 		}
-		c.from.Fields[s.field] = e.At()
-		s.value.SetInt(m.bounded(e, r, s.field, n*unit))
+		c.from.Fields[s.Field] = e.At()
+		s.Value.SetInt(m.bounded(e, r, s.Field, n*unit))
 	}
 }
 

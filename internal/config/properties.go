@@ -13,6 +13,7 @@ import (
 
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/setting"
 )
 
 // Keys that need more than their field's type to be read.
@@ -107,7 +108,7 @@ func (m *mm2File) sort(entries []entry.Entry) {
 	}
 	m.readProviders(last)
 	names, found := m.text(clusters)
-	for _, alias := range splitList(names) {
+	for _, alias := range setting.SplitList(names) {
 		if slices.Contains(m.aliases, alias) {
 			m.Problem(clusters.At(), fmt.Sprintf("alias %q is there twice", alias), "name each cluster once")
 			continue
@@ -197,14 +198,14 @@ func (m *mm2File) flow(name FlowName) (Flow, fieldsAt) {
 	f.Enabled, f.SyncGroupOffsets = false, false // MirrorMaker 2's defaults in a dedicated file
 	where := fieldsAt{}
 	own := m.flows[name]
-	fields := settings("mm2", &f)
+	fields := setting.Of("mm2", &f)
 	for _, layer := range []map[string]entry.Entry{m.top, own} {
 		for _, old := range slices.Sorted(maps.Keys(renamedKeys())) {
 			if e, ok := layer[old]; ok {
 				m.renamed(e, old, layer, fields, where)
 			}
 		}
-		for _, key := range keysOf(fields) {
+		for _, key := range setting.Keys(fields) {
 			if e, ok := layer[key]; ok {
 				m.set(fields[key], key, e, where)
 			}
@@ -235,7 +236,7 @@ func (m *mm2File) flow(name FlowName) (Flow, fieldsAt) {
 
 // renamed reads a key of MirrorMaker 2 before 4.0 (topics.blacklist). Version 4 ignores it and so mirrors what was
 // excluded before; the one who wrote it meant it.
-func (m *mm2File) renamed(e entry.Entry, old string, layer map[string]entry.Entry, fields map[string]setting, where fieldsAt) {
+func (m *mm2File) renamed(e entry.Entry, old string, layer map[string]entry.Entry, fields map[string]setting.Setting, where fieldsAt) {
 	now := renamedKeys()[old]
 	if _, both := layer[now]; both {
 		m.Note(e.Line, "%s has no effect beside %s", e.Key, now)
@@ -247,16 +248,16 @@ func (m *mm2File) renamed(e entry.Entry, old string, layer map[string]entry.Entr
 
 // set reads one value by the type of its field; key is the entry's key without the prefix, whose ending names the unit
 // of an interval.
-func (m *mm2File) set(s setting, key string, e entry.Entry, where fieldsAt) {
+func (m *mm2File) set(s setting.Setting, key string, e entry.Entry, where fieldsAt) {
 	value, ok := m.text(e)
 	if !ok {
 		return
 	}
-	where[s.field] = e.At()
+	where[s.Field] = e.At()
 	var f *report.Fault
-	switch s.value.Interface().(type) {
+	switch s.Value.Interface().(type) {
 	case []string:
-		faults := s.setList(splitList(value))
+		faults := s.SetList(setting.SplitList(value))
 		if _, borrowed := m.Lent(e.At()); borrowed {
 			for i := range faults {
 				faults[i].Do = "correct it there" // the hint may quote a part of the pattern
@@ -267,7 +268,7 @@ func (m *mm2File) set(s setting, key string, e entry.Entry, where fieldsAt) {
 	case time.Duration:
 		f = setSeconds(s, key, value)
 	default:
-		f = s.set(value)
+		f = s.Set(value)
 	}
 	if f != nil {
 		m.Problem(e.At(), f.What, f.Do)
@@ -275,7 +276,7 @@ func (m *mm2File) set(s setting, key string, e entry.Entry, where fieldsAt) {
 }
 
 // setSeconds reads a whole number in the unit that the key ends in.
-func setSeconds(s setting, key, value string) *report.Fault {
+func setSeconds(s setting.Setting, key, value string) *report.Fault {
 	unit, name := time.Second, "seconds"
 	if strings.HasSuffix(key, ".ms") {
 		unit, name = time.Millisecond, "milliseconds"
@@ -284,7 +285,7 @@ func setSeconds(s setting, key, value string) *report.Fault {
 	if err != nil || n > int64(1<<62)/int64(unit) || n < -int64(1<<62)/int64(unit) {
 		return report.Wrong(fmt.Sprintf("%q is no number of %s", value, name), "write a whole number")
 	}
-	return s.setDuration(time.Duration(n) * unit)
+	return s.SetDuration(time.Duration(n) * unit)
 }
 
 // is compares the entry's value with a word, whatever the case.
@@ -328,7 +329,7 @@ func (m *mm2File) reading(f *Flow, name FlowName, where fieldsAt) {
 			{m.flows[name], "source.consumer." + key.name},
 		} {
 			if e, ok := layer.entries[layer.key]; ok {
-				m.set(setting{field: key.field, value: v, choice: key.choice}, layer.key, e, where)
+				m.set(setting.Setting{Field: key.field, Value: v, Choice: key.choice}, layer.key, e, where)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/setting"
 )
 
 // scope is where in a properties file a key stands.
@@ -111,7 +112,7 @@ func filterClasses() map[string]string {
 func honoured(s scope) []string {
 	var keys []string
 	if s != clusterScope {
-		keys = append(keysOf(settings("mm2", &Flow{})), propPolicy)
+		keys = append(setting.Keys(setting.Of("mm2", &Flow{})), propPolicy)
 		for _, k := range readingKeys() {
 			keys = append(keys, "source.consumer."+k.name)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/setting"
 )
 
 // securityKeys are the keys of address and security that are honoured, at top level and after "A.".
@@ -30,8 +31,8 @@ func (m *mm2File) cluster(alias string) Cluster {
 	get := m.find(where.security)
 	if e, value, ok := get(propBootstrap); ok {
 		c.from.Fields["Bootstrap"] = e.At()
-		s := setting{value: reflect.ValueOf(&c).Elem().FieldByName("Bootstrap"), kind: "addresses"}
-		m.Faults(e.At(), s.setList(splitList(value)))
+		s := setting.Setting{Value: reflect.ValueOf(&c).Elem().FieldByName("Bootstrap"), Kind: "addresses"}
+		m.Faults(e.At(), s.SetList(setting.SplitList(value)))
 	} else if e.Line == 0 { // where it is there, what it refers to is the problem, and has been told
 		m.Problem(m.top[propClusters].At(), fmt.Sprintf("cluster %s has no address", alias),
 			"add "+alias+"."+propBootstrap+" = host:9092")

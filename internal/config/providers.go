@@ -11,6 +11,7 @@ import (
 
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/setting"
 )
 
 // Outside is what the values of a properties file reach through configuration providers. A nil function means that
@@ -72,7 +73,7 @@ func references(value string) (found []reference, places [][2]int) {
 // readProviders finds the providers that the file declares. Their own keys are never looked up in another provider.
 func (m *mm2File) readProviders(last map[string]entry.Entry) {
 	m.providers = map[string]provider{}
-	for _, name := range splitList(last[propProviders].Value) {
+	for _, name := range setting.SplitList(last[propProviders].Value) {
 		m.providers[name] = m.provider(name, last)
 	}
 }
@@ -99,7 +100,7 @@ func (m *mm2File) provider(name string, last map[string]entry.Entry) provider {
 		p.allow = allow
 	}
 	if e, ok := last[prefix+"param."+paramPaths]; ok && short != providerEnv {
-		for _, path := range splitList(e.Value) {
+		for _, path := range setting.SplitList(e.Value) {
 			if !filepath.IsAbs(path) {
 				m.Problem(e.At(), fmt.Sprintf("%q is no absolute path", path), "write paths that begin with /")
 			}
@@ -288,9 +289,9 @@ func (m *mm2File) judgeProvider(e entry.Entry, key string) {
 func (m *mm2File) secretsOf(c Cluster) map[string]report.Kept {
 	out := map[string]report.Kept{}
 	for _, target := range []any{&c.TLS, &c.SASL} {
-		for _, s := range settings("security", target) {
-			value, secret := reflect.TypeAssert[Secret](s.value)
-			where, told := c.from.Fields[s.field]
+		for _, s := range setting.Of("security", target) {
+			value, secret := reflect.TypeAssert[Secret](s.Value)
+			where, told := c.from.Fields[s.Field]
 			if !secret || !told || value == "" {
 				continue
 			}
@@ -299,12 +300,12 @@ func (m *mm2File) secretsOf(c Cluster) map[string]report.Kept {
 			}
 			text := m.entryAt(where).Value
 			if place, ok := m.comesFrom(text, value); ok {
-				out[s.field] = place
+				out[s.Field] = place
 			}
 			if l, err := parseJAAS(text); err == nil {
 				for _, option := range l.options {
 					if place, ok := m.comesFrom(option.Reveal(), value); ok {
-						out[s.field] = place
+						out[s.Field] = place
 					}
 				}
 			}

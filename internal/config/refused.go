@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tidemark/internal/config/entry"
+	"tidemark/internal/config/setting"
 )
 
 // converterKeys name the classes through which MirrorMaker 2 passes keys, values and headers.
@@ -31,7 +32,7 @@ func (m *mm2File) refuse(e entry.Entry, key string, s scope) bool {
 	switch {
 	case key == propTransforms:
 		value, ok := m.text(e)
-		if ok && len(splitList(value)) == 0 {
+		if ok && len(setting.SplitList(value)) == 0 {
 			return false
 		}
 		if ok {

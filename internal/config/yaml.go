@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/setting"
 )
 
 // The keys of the file and of a cluster that hold more than one value.
@@ -137,29 +138,29 @@ func join(path, key string) string {
 // into sets the fields of the targets from a mapping, and returns where each field was set. The keys in nested are
 // left to the caller, who gets their nodes.
 func (y *yamlFile) into(n *yaml.Node, path, tag string, nested []string, targets ...any) (map[string]report.At, map[string]*yaml.Node) {
-	all := settings(tag, targets...)
-	parts := y.mapping(n, path, append(keysOf(all), nested...))
+	all := setting.Of(tag, targets...)
+	parts := y.mapping(n, path, append(setting.Keys(all), nested...))
 	where := map[string]report.At{}
-	for _, key := range keysOf(all) { // in a fixed order, so that problems of one line are
+	for _, key := range setting.Keys(all) { // in a fixed order, so that problems of one line are
 		s := all[key]
 		value, ok := parts[key]
 		if !ok {
 			continue
 		}
 		here := report.At{Line: value.Line, Key: join(path, key)}
-		where[s.field] = here
+		where[s.Field] = here
 		y.value(resolve(value), here, s)
 	}
 	return where, parts
 }
 
 // value sets one field from a node of the right type.
-func (y *yamlFile) value(n *yaml.Node, here report.At, s setting) {
+func (y *yamlFile) value(n *yaml.Node, here report.At, s setting.Setting) {
 	wrong := func(want string) {
 		y.Problem(here, "is "+kindOf(n)+" where "+want+" belongs", "see docs/config.md")
 	}
 	var f *report.Fault
-	switch s.value.Interface().(type) {
+	switch s.Value.Interface().(type) {
 	case []string:
 		y.list(n, here, s)
 		return
@@ -168,13 +169,13 @@ func (y *yamlFile) value(n *yaml.Node, here report.At, s setting) {
 			wrong("true or false")
 			return
 		}
-		f = s.set(n.Value)
+		f = s.Set(n.Value)
 	case int, int16:
 		if n.Tag != "!!int" {
 			wrong("a whole number")
 			return
 		}
-		f = s.set(n.Value)
+		f = s.Set(n.Value)
 	case time.Duration:
 		f = duration(n, s)
 	default: // text, secrets and sizes: a number or word is what it looks like in the file
@@ -182,10 +183,10 @@ func (y *yamlFile) value(n *yaml.Node, here report.At, s setting) {
 			wrong("a text")
 			return
 		}
-		f = s.set(n.Value)
-		if f == nil && s.kind == "path" && !filepath.IsAbs(n.Value) {
+		f = s.Set(n.Value)
+		if f == nil && s.Kind == "path" && !filepath.IsAbs(n.Value) {
 			// From the file's folder, so that the pair can be moved together and the working directory never matters.
-			s.value.SetString(filepath.Join(filepath.Dir(y.File), n.Value))
+			s.Value.SetString(filepath.Join(filepath.Dir(y.File), n.Value))
 		}
 	}
 	if f != nil {
@@ -194,26 +195,26 @@ func (y *yamlFile) value(n *yaml.Node, here report.At, s setting) {
 }
 
 // duration reads 500ms, 10s, 5m, 1h.
-func duration(n *yaml.Node, s setting) *report.Fault {
+func duration(n *yaml.Node, s setting.Setting) *report.Fault {
 	d, err := time.ParseDuration(n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil {
 		return report.Wrong("is "+kindOf(n)+" where a duration belongs", "write a number with its unit, such as 500ms, 10s or 5m")
 	}
-	return s.setDuration(d)
+	return s.SetDuration(d)
 }
 
 // list reads a sequence, or one text. Addresses in one text are cut at commas; patterns are not, since a comma may
 // belong to the expression (a{1,3}) and MirrorMaker 2's cut would change it silently.
-func (y *yamlFile) list(n *yaml.Node, here report.At, s setting) {
+func (y *yamlFile) list(n *yaml.Node, here report.At, s setting.Setting) {
 	if n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
 		elements := []string{n.Value}
-		if s.kind == "addresses" {
-			elements = splitList(n.Value)
+		if s.Kind == "addresses" {
+			elements = setting.SplitList(n.Value)
 		} else if strings.Contains(n.Value, ",") {
-			y.Problem(here, "is one text with a comma in it", "write a list: ["+strings.Join(splitList(n.Value), ", ")+"]")
+			y.Problem(here, "is one text with a comma in it", "write a list: ["+strings.Join(setting.SplitList(n.Value), ", ")+"]")
 			return
 		}
-		y.Faults(here, withoutCommas(s.setList(elements)))
+		y.Faults(here, withoutCommas(s.SetList(elements)))
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
@@ -229,7 +230,7 @@ func (y *yamlFile) list(n *yaml.Node, here report.At, s setting) {
 		}
 		elements = append(elements, e.Value)
 	}
-	y.Faults(here, withoutCommas(s.setList(elements)))
+	y.Faults(here, withoutCommas(s.SetList(elements)))
 }
 
 // withoutCommas takes out of what to do about a pattern that a comma ends it: that is so in a properties file only.
@@ -239,18 +240,6 @@ func withoutCommas(faults []report.Fault) []report.Fault {
 		faults[i].Do = strings.NewReplacer(" ("+comma+")", "", " (aa|aaa for a{2,3}: "+comma+")", ", such as a{2,3}").Replace(faults[i].Do)
 	}
 	return faults
-}
-
-// splitList cuts a list the way Kafka's ConfigDef does: at commas, blanks around elements removed, empty text: no
-// elements. Empty elements are dropped; in Java they match nothing either.
-func splitList(text string) []string {
-	var out []string
-	for e := range strings.SplitSeq(text, ",") {
-		if e = strings.TrimSpace(e); e != "" {
-			out = append(out, e)
-		}
-	}
-	return out
 }
 
 // resolve follows a reference to an anchor. yaml never parses a chain of them, so one step is enough.

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/setting"
 )
 
 // The keys of client settings: of a cluster, and of a flow by role.
@@ -32,20 +33,20 @@ func (y *yamlFile) tune(n *yaml.Node, path string, c *Cluster, r Role) {
 		targets, nested = append(targets, &named), []string{keySecurity}
 	}
 	where, parts := y.into(n, path, "client", nested, targets...)
-	all := settings("client", &c.Client)
-	for _, key := range keysOf(all) {
+	all := setting.Of("client", &c.Client)
+	for _, key := range setting.Keys(all) {
 		s := all[key]
-		here, ok := where[s.field]
+		here, ok := where[s.Field]
 		switch {
 		case !ok:
-		case !r.uses(s.field) && r == anyRole:
-			y.Problem(here, "is for one kind of client only", fmt.Sprintf("write it under a flow's %s, such as %s", keyClients, suggestRole(s.field)))
-		case !r.uses(s.field):
-			y.Problem(here, fmt.Sprintf("has no effect: %s has no use for it", r), "remove it, or write it under "+suggestRole(s.field))
+		case !r.uses(s.Field) && r == anyRole:
+			y.Problem(here, "is for one kind of client only", fmt.Sprintf("write it under a flow's %s, such as %s", keyClients, suggestRole(s.Field)))
+		case !r.uses(s.Field):
+			y.Problem(here, fmt.Sprintf("has no effect: %s has no use for it", r), "remove it, or write it under "+suggestRole(s.Field))
 		default:
 			// A value that cannot be read left the field as it was. One that is 0 is out of bounds like any other: the field's
 			// zero value means the default, and whoever writes 0 means something else.
-			if f := bounds(r)[s.field].refuse(s.field, s.value.Int()); f != nil && !y.Told(here) {
+			if f := bounds(r)[s.Field].refuse(s.Field, s.Value.Int()); f != nil && !y.Told(here) {
 				y.Problem(here, f.What, f.Do)
 			}
 		}
@@ -116,8 +117,8 @@ func (c Cluster) mayChange() bool {
 	files := slices.Concat(passwordFields("CAPassword")[1:], passwordFields("KeystorePassword")[1:], passwordFields("KeyPassword")[1:],
 		passwordFields("Password")[1:], passwordFields("TokenCAPassword")[1:], []string{"CAFile", "CertFile", "KeyFile", "KeystoreFile", "TokenCAFile"})
 	for _, target := range []any{&c.TLS, &c.SASL} {
-		for _, s := range settings("security", target) {
-			if slices.Contains(files, s.field) && !s.value.IsZero() {
+		for _, s := range setting.Of("security", target) {
+			if slices.Contains(files, s.Field) && !s.Value.IsZero() {
 				return true
 			}
 		}
@@ -128,11 +129,11 @@ func (c Cluster) mayChange() bool {
 // tunedNode are the client settings that differ from base.
 func tunedNode(s, base ClientSettings) *yaml.Node {
 	out := mappingOf()
-	keys, have := inOrder("client", &s)
-	_, from := inOrder("client", &base)
+	keys, have := setting.InOrder("client", &s)
+	_, from := setting.InOrder("client", &base)
 	for _, key := range keys {
-		if n := have[key].value.Int(); n != 0 && n != from[key].value.Int() {
-			put(out, key, &yaml.Node{Kind: yaml.ScalarNode, Value: amount(have[key].field, n)})
+		if n := have[key].Value.Int(); n != 0 && n != from[key].Value.Int() {
+			put(out, key, &yaml.Node{Kind: yaml.ScalarNode, Value: amount(have[key].Field, n)})
 		}
 	}
 	return out

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"tidemark/internal/config/setting"
 )
 
 // YAML writes the configuration in the YAML form: the keys only that differ from their defaults, those that all flows share
@@ -75,8 +77,8 @@ func textNode(s string) *yaml.Node {
 }
 
 // valueNode is a setting's value as the reader of YAML takes it.
-func valueNode(s setting) *yaml.Node {
-	switch value := s.value.Interface().(type) {
+func valueNode(s setting.Setting) *yaml.Node {
+	switch value := s.Value.Interface().(type) {
 	case []string:
 		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for _, e := range value {
@@ -84,7 +86,7 @@ func valueNode(s setting) *yaml.Node {
 		}
 		return list
 	case time.Duration:
-		return textNode(shortDuration(value))
+		return textNode(setting.Duration(value))
 	case int64:
 		if value%(1<<20) == 0 {
 			return textNode(fmt.Sprintf("%dMiB", value>>20))
@@ -95,28 +97,6 @@ func valueNode(s setting) *yaml.Node {
 	default:
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(value)}
 	}
-}
-
-// shortDuration is a duration without units that are zero: 10m, not 10m0s.
-func shortDuration(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
-}
-
-// inOrder are the settings of a struct in the order of its fields, with their keys.
-func inOrder(tag string, target any) (keys []string, all map[string]setting) {
-	all = settings(tag, target)
-	for f := range reflect.TypeOf(target).Elem().Fields() {
-		if key := f.Tag.Get(tag); key != "" {
-			keys = append(keys, key)
-		}
-	}
-	return keys, all
 }
 
 // flow is one element of the list of flows.
@@ -132,11 +112,11 @@ func (w yamlWriter) flow(f Flow) *yaml.Node {
 		base.ReplicationFactor = 0
 		base.OffsetSyncsReplicationFactor, base.CheckpointsReplicationFactor, base.HeartbeatsReplicationFactor = r, r, r
 	}
-	keys, have := inOrder("yaml", &f)
-	_, defaults := inOrder("yaml", &base)
+	keys, have := setting.InOrder("yaml", &f)
+	_, defaults := setting.InOrder("yaml", &base)
 	for _, key := range keys {
 		named := key == "from" || key == "to"
-		if named || !reflect.DeepEqual(have[key].value.Interface(), defaults[key].value.Interface()) {
+		if named || !reflect.DeepEqual(have[key].Value.Interface(), defaults[key].Value.Interface()) {
 			put(out, key, valueNode(have[key]))
 		}
 	}
@@ -194,10 +174,10 @@ func drop(m *yaml.Node, key string) {
 func (w yamlWriter) cluster(c Cluster) *yaml.Node {
 	out := mappingOf()
 	base := defaultCluster(c.Alias)
-	keys, have := inOrder("yaml", &c)
-	_, defaults := inOrder("yaml", &base)
+	keys, have := setting.InOrder("yaml", &c)
+	_, defaults := setting.InOrder("yaml", &base)
 	for _, key := range keys {
-		if !reflect.DeepEqual(have[key].value.Interface(), defaults[key].value.Interface()) {
+		if !reflect.DeepEqual(have[key].Value.Interface(), defaults[key].Value.Interface()) {
 			put(out, key, valueNode(have[key]))
 		}
 	}
@@ -226,20 +206,20 @@ func (w yamlWriter) security(c Cluster) *yaml.Node {
 
 // fields writes the settings of TLS or SASL that are not at their defaults.
 func (w yamlWriter) fields(out *yaml.Node, c Cluster, target, base any) {
-	keys, have := inOrder("security", target)
-	_, defaults := inOrder("security", base)
+	keys, have := setting.InOrder("security", target)
+	_, defaults := setting.InOrder("security", base)
 	for _, key := range keys {
 		s := have[key]
-		if reflect.DeepEqual(s.value.Interface(), defaults[key].value.Interface()) {
+		if reflect.DeepEqual(s.Value.Interface(), defaults[key].Value.Interface()) {
 			continue
 		}
-		if _, secret := reflect.TypeAssert[Secret](s.value); secret {
-			w.secret(out, c, key, s.field)
+		if _, secret := reflect.TypeAssert[Secret](s.Value); secret {
+			w.secret(out, c, key, s.Field)
 			continue
 		}
 		value := valueNode(s)
-		if s.kind == "path" {
-			value = textNode(w.absolute(s.value.String()))
+		if s.Kind == "path" {
+			value = textNode(w.absolute(s.Value.String()))
 		}
 		put(out, key, value)
 	}

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/setting"
 )
 
 // securityWalk is one security mapping: the cluster that it fills, where its fields are set, and where it stands itself.
@@ -46,8 +47,8 @@ func (y *yamlFile) security(n *yaml.Node, path string, c *Cluster) {
 // fieldsOf are the names of a struct's fields that a key of the security mapping sets.
 func fieldsOf(target any) []string {
 	var out []string
-	for _, s := range settings("security", target) {
-		out = append(out, s.field)
+	for _, s := range setting.Of("security", target) {
+		out = append(out, s.Field)
 	}
 	slices.Sort(out)
 	return out
@@ -84,8 +85,8 @@ func (w securityWalk) once(field string) (given bool) {
 
 // settingKey is the key of the security mapping that sets a field.
 func settingKey(field string, c *Cluster) string {
-	for key, s := range settings("security", &c.TLS, &c.SASL) {
-		if s.field == field {
+	for key, s := range setting.Of("security", &c.TLS, &c.SASL) {
+		if s.Field == field {
 			return key
 		}
 	}

@@ -6,11 +6,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/internal/config/setting"
 )
 
 // numeric says whether a setting is a number, a size or a duration.
-func numeric(s setting) bool {
-	return s.value.Kind() >= reflect.Int && s.value.Kind() <= reflect.Int64
+func numeric(s setting.Setting) bool {
+	return s.Value.Kind() >= reflect.Int && s.Value.Kind() <= reflect.Int64
 }
 
 // TestZeroIsNoDefault: a number that is written as 0, or below it, is never taken for one that is not written. In YAML it
@@ -26,30 +28,30 @@ func TestZeroIsNoDefault(t *testing.T) {
 			t.Errorf("%s\ngot %v, want one problem of %s with %q", text, err, key, says)
 		}
 	}
-	for key, s := range settings("yaml", &Flow{}) {
+	for key, s := range setting.Of("yaml", &Flow{}) {
 		if !numeric(s) {
 			continue
 		}
 		for _, value := range []string{"0", "-7"} {
-			if s.value.Type() == reflect.TypeFor[time.Duration]() {
+			if s.Value.Type() == reflect.TypeFor[time.Duration]() {
 				value += "s"
 			}
 			refused(clusters+key+": "+value+"}", "flows[0]."+key, ";")
 		}
 	}
 	for _, r := range Roles() {
-		for key, s := range settings("client", &ClientSettings{}) {
-			if !r.uses(s.field) {
+		for key, s := range setting.Of("client", &ClientSettings{}) {
+			if !r.uses(s.Field) {
 				continue
 			}
-			b := bounds(r)[s.field]
-			says := fmt.Sprintf("is out of bounds (%s to %s)", amount(s.field, b.least), amount(s.field, b.most))
+			b := bounds(r)[s.Field]
+			says := fmt.Sprintf("is out of bounds (%s to %s)", amount(s.Field, b.least), amount(s.Field, b.most))
 			for _, value := range []string{"0", "-7"} {
-				if s.kind != "bytes" {
+				if s.Kind != "bytes" {
 					value += "s"
 				}
 				refused(fmt.Sprintf("%sclients: {%s: {%s: %s}}}", clusters, r, key, value), fmt.Sprintf("flows[0].clients.%s.%s", r, key), says)
-				if anyRole.uses(s.field) {
+				if anyRole.uses(s.Field) {
 					refused(fmt.Sprintf("clusters: {A: {bootstrap: 'a:1', client: {%s: %s}}, B: {bootstrap: 'b:1'}}\nflows: [{from: A, to: B}]", key, value), "clusters.A.client."+key, "is out of bounds")
 				}
 			}
@@ -78,22 +80,22 @@ func TestZeroInProperties(t *testing.T) {
 		}
 		return false
 	}
-	for key, s := range settings("mm2", &Flow{}) {
+	for key, s := range setting.Of("mm2", &Flow{}) {
 		for _, value := range []string{"0", "-7", "-9223372036854775807"} {
 			if numeric(s) && !told("A->B."+key+" = "+value) {
 				t.Errorf("%s = %s: nothing is said", key, value)
 			}
 		}
 	}
-	for key, s := range settings("mm2", &ClientSettings{}) {
+	for key, s := range setting.Of("mm2", &ClientSettings{}) {
 		prefix := "A.consumer."
-		if RecordProducer.uses(s.field) && !SourceConsumer.uses(s.field) {
+		if RecordProducer.uses(s.Field) && !SourceConsumer.uses(s.Field) {
 			prefix = "B.producer."
-		} else if !SourceConsumer.uses(s.field) {
+		} else if !SourceConsumer.uses(s.Field) {
 			prefix = "A.admin."
 		}
 		for _, value := range []string{"0", "-1", "-7"} {
-			socket := s.field == "SendBuffer" || s.field == "ReceiveBuffer"
+			socket := s.Field == "SendBuffer" || s.Field == "ReceiveBuffer"
 			if got := told(prefix + key + " = " + value); got != !(socket && value != "-7") {
 				t.Errorf("%s%s = %s: something is said: %v", prefix, key, value, got)
 			}

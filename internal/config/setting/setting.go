@@ -1,4 +1,4 @@
-package config
+package setting
 
 import (
 	"errors"
@@ -21,27 +21,32 @@ const (
 	minMemory = 8 << 20 // two fetch responses of 4 MiB: with less, fetching and producing would wait for each other
 )
 
-// setting is one field of a Flow or Cluster that a key of the file sets. The field's type says how a value is read;
-// the tags kind, choice and fold narrow it. See Flow and Cluster for the tags.
-type setting struct {
-	field  string
-	value  reflect.Value
-	kind   string
-	choice []string
-	upper  bool
+// InTopicName says whether a text can stand in a topic name, as aliases and separators do.
+func InTopicName(text string) bool {
+	const characters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	return text != "" && strings.Trim(text, characters) == ""
 }
 
-// settings are the fields of the structs that targets point to which have the tag, by the tag's value.
-func settings(tag string, targets ...any) map[string]setting {
-	out := map[string]setting{}
+// Setting is one field of a struct that a key of a file sets.
+type Setting struct {
+	Field  string        // its name
+	Value  reflect.Value // the field itself
+	Kind   string        // the tag of that name
+	Choice []string      // the words that are allowed; empty where any is
+	upper  bool          // the case of a word does not matter
+}
+
+// Of are the fields of the structs that targets point to which have the tag, by the tag's value.
+func Of(tag string, targets ...any) map[string]Setting {
+	out := map[string]Setting{}
 	for _, target := range targets {
 		v := reflect.ValueOf(target).Elem()
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
 			if key := f.Tag.Get(tag); key != "" {
-				out[key] = setting{
-					field: f.Name, value: v.Field(i), kind: f.Tag.Get("kind"),
-					choice: strings.Fields(f.Tag.Get("choice")), upper: f.Tag.Get("fold") == "upper",
+				out[key] = Setting{
+					Field: f.Name, Value: v.Field(i), Kind: f.Tag.Get("kind"),
+					Choice: strings.Fields(f.Tag.Get("choice")), upper: f.Tag.Get("fold") == "upper",
 				}
 			}
 		}
@@ -49,8 +54,8 @@ func settings(tag string, targets ...any) map[string]setting {
 	return out
 }
 
-// keysOf are the tag's values, sorted.
-func keysOf(all map[string]setting) []string {
+// Keys are the tag's values, sorted.
+func Keys(all map[string]Setting) []string {
 	keys := make([]string, 0, len(all))
 	for k := range all {
 		keys = append(keys, k)
@@ -59,13 +64,24 @@ func keysOf(all map[string]setting) []string {
 	return keys
 }
 
-// set gives the field the value that text stands for. Lists are given by setList, durations by setDuration.
-func (s setting) set(text string) *report.Fault {
-	switch s.value.Kind() {
+// InOrder are the settings of a struct in the order of its fields, with their keys.
+func InOrder(tag string, target any) (keys []string, all map[string]Setting) {
+	all = Of(tag, target)
+	for f := range reflect.TypeOf(target).Elem().Fields() {
+		if key := f.Tag.Get(tag); key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys, all
+}
+
+// Set gives the field the value that text stands for. Lists are given by SetList, durations by SetDuration.
+func (s Setting) Set(text string) *report.Fault {
+	switch s.Value.Kind() {
 	case reflect.Bool:
 		switch strings.ToLower(text) {
 		case "true", "false":
-			s.value.SetBool(strings.EqualFold(text, "true"))
+			s.Value.SetBool(strings.EqualFold(text, "true"))
 			return nil
 		}
 		return report.Wrong(fmt.Sprintf("%q is neither true nor false", text), "write true or false")
@@ -76,7 +92,7 @@ func (s setting) set(text string) *report.Fault {
 		if err != nil || n < 1 || n > maxLanes {
 			return report.Wrong(fmt.Sprintf("%q is not a number from 1 to %d", text, maxLanes), "32 suits most flows")
 		}
-		s.value.SetInt(int64(n))
+		s.Value.SetInt(int64(n))
 		return nil
 	case reflect.Int64:
 		return s.setSize(text)
@@ -86,36 +102,36 @@ func (s setting) set(text string) *report.Fault {
 }
 
 // setText sets a string field. The value of a Secret never shows in the fault.
-func (s setting) setText(text string) *report.Fault {
+func (s Setting) setText(text string) *report.Fault {
 	if s.upper {
 		text = strings.ToUpper(text)
 	}
-	if len(s.choice) > 0 && !slices.Contains(s.choice, text) {
-		do := "write " + strings.Join(s.choice[:len(s.choice)-1], ", ") + " or " + s.choice[len(s.choice)-1]
+	if len(s.Choice) > 0 && !slices.Contains(s.Choice, text) {
+		do := "write " + strings.Join(s.Choice[:len(s.Choice)-1], ", ") + " or " + s.Choice[len(s.Choice)-1]
 		return report.Wrong(fmt.Sprintf("%q is not one of the choices", text), do)
 	}
-	if s.kind == "separator" {
-		if text == "" || strings.Trim(text, topicCharacters) != "" {
+	if s.Kind == "separator" {
+		if !InTopicName(text) {
 			return report.Wrong(fmt.Sprintf("%q cannot stand in a topic name", text), `use ".", "-", "_", letters or digits`)
 		}
 	} else if text == "" {
 		return report.Wrong("is empty", "give a value or remove the key")
 	}
-	s.value.SetString(text)
+	s.Value.SetString(text)
 	return nil
 }
 
-func (s setting) setFactor(text string) *report.Fault {
+func (s Setting) setFactor(text string) *report.Fault {
 	n, err := strconv.ParseInt(text, 10, 16)
 	if err != nil || n < -1 || n == 0 {
 		return report.Wrong(fmt.Sprintf("%q is no replication factor", text), "write 1 or more, or -1 for the broker's default")
 	}
-	s.value.SetInt(n)
+	s.Value.SetInt(n)
 	return nil
 }
 
 // setSize reads bytes, or a number with KiB, MiB or GiB. KB and MB are refused: half of their users mean 1,024.
-func (s setting) setSize(text string) *report.Fault {
+func (s Setting) setSize(text string) *report.Fault {
 	number, unit := text, int64(1)
 	for i, suffix := range []string{"KiB", "MiB", "GiB"} {
 		if cut, ok := strings.CutSuffix(text, suffix); ok {
@@ -126,31 +142,31 @@ func (s setting) setSize(text string) *report.Fault {
 	if err != nil || n > math.MaxInt64/unit || n < math.MinInt64/unit {
 		return report.Wrong(fmt.Sprintf("%q is no size", text), "write bytes, or a number with KiB, MiB or GiB, such as 64MiB")
 	}
-	if s.kind != "bytes" && n*unit < minMemory {
+	if s.Kind != "bytes" && n*unit < minMemory {
 		return report.Wrong(fmt.Sprintf("%q is too little to mirror with", text), fmt.Sprintf("give at least %d MiB", minMemory>>20))
 	}
-	s.value.SetInt(n * unit)
+	s.Value.SetInt(n * unit)
 	return nil
 }
 
-// setDuration sets an interval field. Nothing here runs at interval 0, and MirrorMaker 2's -1 for "never" has a switch
+// SetDuration sets an interval field. Nothing here runs at interval 0, and MirrorMaker 2's -1 for "never" has a switch
 // of its own. Settings of clients have bounds, which their caller checks.
-func (s setting) setDuration(d time.Duration) *report.Fault {
-	if d <= 0 && s.kind != "bounded" {
+func (s Setting) SetDuration(d time.Duration) *report.Fault {
+	if d <= 0 && s.Kind != "bounded" {
 		return report.Wrong("an interval must be longer than 0", "to switch it off use the key that enables it")
 	}
-	s.value.SetInt(int64(d))
+	s.Value.SetInt(int64(d))
 	return nil
 }
 
-// setList sets a list field and reports every element that is wrong.
-func (s setting) setList(elements []string) []report.Fault {
+// SetList sets a list field and reports every element that is wrong.
+func (s Setting) SetList(elements []string) []report.Fault {
 	var faults []report.Fault
 	out := make([]string, 0, len(elements))
 	for _, e := range elements {
 		e = strings.TrimSpace(e)
 		var f *report.Fault
-		switch s.kind {
+		switch s.Kind {
 		case "addresses":
 			e, f = address(e)
 		case "pairs":
@@ -163,10 +179,10 @@ func (s setting) setList(elements []string) []report.Fault {
 		}
 		out = append(out, e)
 	}
-	if s.kind == "addresses" && len(out) == 0 {
+	if s.Kind == "addresses" && len(out) == 0 {
 		faults = append(faults, *report.Wrong("no address", "give one or more as host:port"))
 	}
-	s.value.Set(reflect.ValueOf(out))
+	s.Value.Set(reflect.ValueOf(out))
 	return faults
 }
 
@@ -179,12 +195,12 @@ func pair(text string) *report.Fault {
 }
 
 // pattern checks one filter pattern with the very code that will match with it.
-func (s setting) pattern(text string) *report.Fault {
+func (s Setting) pattern(text string) *report.Fault {
 	if text == "" {
 		return report.Wrong("an empty pattern matches no name", "remove it")
 	}
 	include, exclude := []string{text}, []string(nil)
-	if strings.HasSuffix(s.field, "Exclude") { // what to write instead is for the other list
+	if strings.HasSuffix(s.Field, "Exclude") { // what to write instead is for the other list
 		include, exclude = nil, include
 	}
 	_, err := mm2.NewKeyedFilter("", include, exclude)
