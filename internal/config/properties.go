@@ -19,7 +19,6 @@ import (
 // Keys that need more than their field's type to be read.
 const (
 	propClusters  = "clusters"
-	propProviders = "config.providers"
 	propBootstrap = "bootstrap.servers"
 	propClientID  = "client.id"
 	propPolicy    = "replication.policy.class"
@@ -36,8 +35,7 @@ const (
 type mm2File struct {
 	report.Report
 	aliases   []string
-	providers map[string]provider // by name
-	outside   Outside
+	providers providers
 	all       map[string]entry.Entry              // by the whole key
 	top       map[string]entry.Entry              // keys at top level
 	clusters  map[string]map[string]entry.Entry   // keys after "A."
@@ -48,7 +46,6 @@ type mm2File struct {
 func parseProperties(name string, data []byte, outside Outside) Examined {
 	m := &mm2File{
 		Report:   report.Report{File: name},
-		outside:  outside,
 		top:      map[string]entry.Entry{},
 		clusters: map[string]map[string]entry.Entry{},
 		flows:    map[FlowName]map[string]entry.Entry{},
@@ -57,7 +54,7 @@ func parseProperties(name string, data []byte, outside Outside) Examined {
 		m.Problem(report.At{Line: line}, "this looks like YAML", "name the file .yaml, or write key = value pairs as MirrorMaker 2 does: clusters = A, B")
 		return finish(&m.Report, nil, nil)
 	}
-	m.sort(entry.Read(&m.Report, data))
+	m.sort(entry.Read(&m.Report, data), outside)
 	c := &Config{File: name, Clusters: map[string]Cluster{}, properties: true}
 	clients := map[FlowName]map[Role]Cluster{}
 	c.clients = func(f FlowName) map[Role]Cluster { return clients[f] }
@@ -93,7 +90,7 @@ func yamlLine(data []byte) int {
 
 // sort finds the clusters and puts every entry under what it belongs to. Where a key is there twice the last one
 // counts, as in Java.
-func (m *mm2File) sort(entries []entry.Entry) {
+func (m *mm2File) sort(entries []entry.Entry, outside Outside) {
 	last := map[string]entry.Entry{}
 	for _, e := range entries {
 		if first, twice := last[e.Key]; twice {
@@ -106,7 +103,7 @@ func (m *mm2File) sort(entries []entry.Entry) {
 	if !ok {
 		m.Problem(report.At{}, "there is no clusters key", "name the aliases: clusters = A, B")
 	}
-	m.readProviders(last)
+	m.providers = declared(&m.Report, last, outside)
 	names, found := m.text(clusters)
 	for _, alias := range setting.SplitList(names) {
 		if slices.Contains(m.aliases, alias) {

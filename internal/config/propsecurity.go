@@ -84,7 +84,7 @@ func (m *mm2File) later(c Cluster, where []layer) func() (Cluster, error) {
 	}
 	return func() (Cluster, error) {
 		fresh := &mm2File{
-			Report: report.Report{File: m.File}, aliases: m.aliases, providers: m.providers, outside: m.outside,
+			Report: report.Report{File: m.File}, aliases: m.aliases, providers: m.providers,
 			top: m.top, clusters: m.clusters, flows: m.flows,
 		}
 		again := c
