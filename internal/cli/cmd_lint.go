@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lintfile"
@@ -74,7 +75,7 @@ func runLint(e *env, file string, o lintOptions) error {
 	if err != nil {
 		return usagef("read configuration: %w", err)
 	}
-	read := config.Examine(file, data, config.Process())
+	read := config.Examine(file, data, provider.Process())
 	if o.yaml {
 		return e.printYAML(file, read)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/provider"
 	"tidemark/internal/kafka"
 )
 
@@ -69,7 +70,7 @@ func TestBlankReference(t *testing.T) {
 		{"sasl.mechanism = OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url = http://127.0.0.1:1/", "sasl.oauthbearer.client.credentials.client.id = u", "sasl.oauthbearer.client.credentials.client.secret = ${dir:/s:pw}"},
 	} {
 		file := "first"
-		world := config.Outside{ReadFile: func(string) ([]byte, error) { return []byte(file), nil }}
+		world := provider.Outside{ReadFile: func(string) ([]byte, error) { return []byte(file), nil }}
 		text := providersFile(append(login, "security.protocol = SASL_PLAINTEXT")...)
 		got := config.Examine("mm2.properties", text, world)
 		if len(got.Problems) > 0 {

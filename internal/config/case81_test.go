@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/config/provider"
 	"tidemark/internal/config/setting"
 )
 
@@ -86,7 +87,7 @@ func TestCase81Precedence(t *testing.T) {
 				for i, l := range levels[:n] {
 					lines = append(lines, l.prefix+key.name+" = "+key.value(i))
 				}
-				got := Examine("x.properties", []byte(strings.Join(lines, "\n")), Outside{})
+				got := Examine("x.properties", []byte(strings.Join(lines, "\n")), provider.Outside{})
 				strongest := levels[n-1]
 				if strongest.weak {
 					for _, p := range got.Problems {
@@ -132,7 +133,7 @@ func TestCase81EveryLevelIsNamed(t *testing.T) {
 	}
 	for _, prefix := range append(read, "", "A->B.", "consumer.", "producer.", "admin.", "source.consumer.", "A.source.consumer.", "A.producer.override.") {
 		text := "clusters = A, B\nbootstrap.servers = x:1\nA->B.enabled = true\n" + prefix + "request.timeout.ms = 5000"
-		got := Examine("x.properties", []byte(text), Outside{})
+		got := Examine("x.properties", []byte(text), provider.Outside{})
 		named := 0
 		for _, n := range got.Remarks {
 			if n.Line == 4 {

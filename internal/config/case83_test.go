@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/provider"
 )
 
 // strangePasswords are those that some layer between a file and a broker may take for syntax. Each stands in a login as
@@ -91,7 +92,7 @@ func TestCase83Providers(t *testing.T) {
 func TestCase83Rotation(t *testing.T) {
 	file := "pw = first"
 	read := 0
-	world := config.Outside{ReadFile: func(string) ([]byte, error) {
+	world := provider.Outside{ReadFile: func(string) ([]byte, error) {
 		read++
 		if file == "" {
 			return nil, &fs.PathError{Op: "open", Path: "/s/pw", Err: fs.ErrNotExist}

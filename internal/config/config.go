@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
 	"tidemark/internal/kafka"
 )
@@ -173,7 +174,7 @@ func Load(path string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	return Examine(path, data, Process()).result()
+	return Examine(path, data, provider.Process()).result()
 }
 
 // Parse turns the content of a file into a Config. The name decides the kind (.properties, .yaml, .yml; otherwise the
@@ -181,12 +182,12 @@ func Load(path string) (*Config, error) {
 // a Problems with everything that is wrong. Nothing outside the file is read, so a value that refers to a configuration
 // provider is a problem here; Load looks it up.
 func Parse(name string, data []byte) (*Config, error) {
-	return Examine(name, data, Outside{}).result()
+	return Examine(name, data, provider.Outside{}).result()
 }
 
 // Examine is Parse for those who want to know everything about a file, whether it can be used or not. Values of a
 // properties file that refer to a configuration provider are looked up in outside.
-func Examine(name string, data []byte, outside Outside) Examined {
+func Examine(name string, data []byte, outside provider.Outside) Examined {
 	if isProperties(name, data) {
 		return parseProperties(name, data, outside)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tidemark/internal/config/provider"
 	"tidemark/internal/config/setting"
 )
 
@@ -101,8 +102,8 @@ func tableKeys() []string {
 			all[key] = true
 		}
 	}
-	for _, key := range append(converterKeys(), "producer."+propAcks, "producer."+propIdempotence, propTransforms, propProviders+".<name>.class",
-		propProviders+".<name>.param."+paramAllowlist, propProviders+".<name>.param."+paramPaths) {
+	for _, key := range append(converterKeys(), "producer."+propAcks, "producer."+propIdempotence, propTransforms, provider.Key+".<name>.class",
+		provider.Key+".<name>.param."+provider.ParamAllowlist, provider.Key+".<name>.param."+provider.ParamPaths) {
 		all[key] = true
 	}
 	maps.DeleteFunc(all, func(key string, _ bool) bool { return elsewhere(key) })
@@ -128,16 +129,16 @@ func fate(t *testing.T, key string, s scope) (cell, why string) {
 		name = strings.TrimSuffix(cut, ".") + ".x"
 	}
 	name = map[scope]string{topScope: "", clusterScope: "A.", flowScope: "A->B."}[s] + name
-	class := providerPackage + providerEnv
-	if strings.HasSuffix(key, paramPaths) {
-		class = providerPackage + providerFile
+	class := provider.Package + provider.Env
+	if strings.HasSuffix(key, provider.ParamPaths) {
+		class = provider.Package + provider.File
 	}
 	base := []string{
 		"clusters = A, B", "bootstrap.servers = x:1", "A->B.enabled = true", "B->A.enabled = true",
 		"config.providers = p", "config.providers.p.class = " + class,
 	}
 	base = slices.DeleteFunc(base, func(line string) bool { return strings.HasPrefix(line, name+" =") })
-	got := Examine("x.properties", []byte(strings.Join(append(base, name+" = com.example.X"), "\n")), Outside{})
+	got := Examine("x.properties", []byte(strings.Join(append(base, name+" = com.example.X"), "\n")), provider.Outside{})
 	for _, p := range got.Problems {
 		if p.Key == name && (strings.Contains(p.What, "cannot be loaded here") || strings.HasPrefix(p.What, "MirrorMaker 2 calls")) {
 			return cellRefused, ""
@@ -206,7 +207,7 @@ func meaningOf(key string) string {
 		return "`isolation`"
 	case key == propClusters:
 		return "`clusters`"
-	case strings.HasPrefix(key, propProviders):
+	case strings.HasPrefix(key, provider.Key):
 		return "values from files and the environment"
 	case slices.Contains(securityKeys(), key):
 		return "address and security of a cluster"

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tidemark/internal/config/entry"
+	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
 	"tidemark/internal/config/setting"
 )
@@ -35,7 +36,7 @@ const (
 type mm2File struct {
 	report.Report
 	aliases   []string
-	providers providers
+	providers provider.Set
 	all       map[string]entry.Entry              // by the whole key
 	top       map[string]entry.Entry              // keys at top level
 	clusters  map[string]map[string]entry.Entry   // keys after "A."
@@ -43,7 +44,7 @@ type mm2File struct {
 	known     map[scope][]string                  // what honoured said
 }
 
-func parseProperties(name string, data []byte, outside Outside) Examined {
+func parseProperties(name string, data []byte, outside provider.Outside) Examined {
 	m := &mm2File{
 		Report:   report.Report{File: name},
 		top:      map[string]entry.Entry{},
@@ -90,7 +91,7 @@ func yamlLine(data []byte) int {
 
 // sort finds the clusters and puts every entry under what it belongs to. Where a key is there twice the last one
 // counts, as in Java.
-func (m *mm2File) sort(entries []entry.Entry, outside Outside) {
+func (m *mm2File) sort(entries []entry.Entry, outside provider.Outside) {
 	last := map[string]entry.Entry{}
 	for _, e := range entries {
 		if first, twice := last[e.Key]; twice {
@@ -103,7 +104,7 @@ func (m *mm2File) sort(entries []entry.Entry, outside Outside) {
 	if !ok {
 		m.Problem(report.At{}, "there is no clusters key", "name the aliases: clusters = A, B")
 	}
-	m.providers = declared(&m.Report, last, outside)
+	m.providers = provider.Declared(&m.Report, last, outside)
 	names, found := m.text(clusters)
 	for _, alias := range setting.SplitList(names) {
 		if slices.Contains(m.aliases, alias) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tidemark/internal/config/entry"
+	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
 	"tidemark/internal/config/setting"
 )
@@ -133,7 +134,7 @@ func honoured(s scope) []string {
 	}
 	keys = append(keys, clientSettingKeys(s)...)
 	if s == topScope {
-		keys = append(keys, propClusters, propProviders)
+		keys = append(keys, propClusters, provider.Key)
 		keys = slices.DeleteFunc(keys, func(k string) bool { return k == propClientID })
 	}
 	return keys
@@ -160,7 +161,7 @@ func (m *mm2File) judge(e entry.Entry, key string, s scope) {
 		}
 		return
 	}
-	if s == topScope && strings.HasPrefix(key, propProviders+".") {
+	if s == topScope && strings.HasPrefix(key, provider.Key+".") {
 		m.judgeProvider(e, key)
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tidemark/internal/config/entry"
+	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
 )
 
@@ -99,7 +100,7 @@ func (m *mm2File) blankSecret(e entry.Entry, l login) bool {
 		if err == nil { // otherwise the whole login comes from elsewhere
 			refs = raw.options[option].Reveal()
 		}
-		if found, _ := references(refs); len(found) > 0 {
+		if found, _ := provider.References(refs); len(found) > 0 {
 			m.noSecret(e, refs)
 			return true
 		}

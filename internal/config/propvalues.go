@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"tidemark/internal/config/entry"
+	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
 	"tidemark/internal/config/setting"
 )
 
-// text is the entry's value with what its references stand for, see providers.
+// text is the entry's value with what its references stand for.
 func (m *mm2File) text(e entry.Entry) (string, bool) {
-	value, refs, ok := m.providers.text(&m.Report, e)
+	value, refs, ok := m.providers.Text(&m.Report, e)
 	if refs != "" {
 		m.Borrow(e.At(), refs, !discreet(e.Key))
 	}
@@ -21,16 +22,16 @@ func (m *mm2File) text(e entry.Entry) (string, bool) {
 
 // judgeProvider judges a key that begins with "config.providers.".
 func (m *mm2File) judgeProvider(e entry.Entry, key string) {
-	name, rest, known, ok := m.providers.about(key)
+	name, rest, known, ok := m.providers.About(key)
 	if !ok {
-		m.Warn(e.At(), "%s does not list that provider", propProviders)
+		m.Warn(e.At(), "%s does not list that provider", provider.Key)
 		return
 	}
 	if slices.Contains(known, rest) {
 		return
 	}
 	if near := report.Nearest(rest, known); near != "" {
-		m.Warn(e.At(), "unknown key, did you mean %s?", m.there(propProviders+"."+name+"."+near))
+		m.Warn(e.At(), "unknown key, did you mean %s?", m.there(provider.Key+"."+name+"."+near))
 		return
 	}
 	m.Warn(e.At(), "unknown key")
@@ -88,21 +89,21 @@ func (m *mm2File) entryAt(where report.At) entry.Entry {
 // comesFrom says whether a text is one reference that stands for the value, and where that is kept. It compares, since a
 // login's own syntax can change what is put in place: a backslash in it is an escape.
 func (m *mm2File) comesFrom(text string, value Secret) (report.Kept, bool) {
-	found, places := references(text)
+	found, places := provider.References(text)
 	if len(found) != 1 || places[0] != [2]int{0, len(text)} {
 		return report.Kept{}, false
 	}
-	looked, f := m.providers.lookup(found[0])
+	looked, f := m.providers.Lookup(found[0])
 	// A line end at the end of a file is no part of what password_file gives.
 	if f != nil || looked != value.Reveal() || strings.TrimRight(looked, "\r\n") != looked {
 		return report.Kept{}, false
 	}
-	return m.providers.leads(found[0]), true
+	return m.providers.Leads(found[0]), true
 }
 
 // unread ends what is said about a key without effect whose value refers to something.
 func unread(e entry.Entry) string {
-	if found, _ := references(e.Value); len(found) == 0 {
+	if found, _ := provider.References(e.Value); len(found) == 0 {
 		return ""
 	}
 	return "; what its value refers to is not looked up"

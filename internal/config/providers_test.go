@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/provider"
 )
 
 // outside is a file system and an environment that a test makes up.
-func outside(files, env map[string]string) config.Outside {
-	return config.Outside{
+func outside(files, env map[string]string) provider.Outside {
+	return provider.Outside{
 		ReadFile: func(name string) ([]byte, error) {
 			text, ok := files[name]
 			if !ok {
@@ -110,7 +111,7 @@ func TestProviderClasses(t *testing.T) {
 		{"config.providers.v.class = EnvVarConfigProvider\nA.client.id = ${v:x}\n", `the Java class "EnvVarConfigProvider", which cannot be loaded`},
 		{"A.client.id = ${v:x}\n", "the file has no config.providers.v.class"},
 	} {
-		got := config.Examine("x.properties", []byte(base+tc.text), config.Outside{})
+		got := config.Examine("x.properties", []byte(base+tc.text), provider.Outside{})
 		if text := got.Problems.Error(); (tc.problem == "") != (text == "") || !strings.Contains(text, tc.problem) {
 			t.Errorf("%q: got %q, want %q", tc.text, text, tc.problem)
 		}

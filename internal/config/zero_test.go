@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/config/provider"
 	"tidemark/internal/config/setting"
 )
 
@@ -66,7 +67,7 @@ func TestZeroIsNoDefault(t *testing.T) {
 func TestZeroInProperties(t *testing.T) {
 	base := "clusters = A, B\nbootstrap.servers = x:1\nA->B.enabled = true\n"
 	told := func(line string) bool {
-		got := Examine("x.properties", []byte(base+line), Outside{})
+		got := Examine("x.properties", []byte(base+line), provider.Outside{})
 		key, _, _ := strings.Cut(line, " ")
 		for _, p := range got.Problems {
 			if p.Key == key {

@@ -1,4 +1,4 @@
-package config
+package provider
 
 import (
 	"fmt"
@@ -26,21 +26,21 @@ func Process() Outside { return Outside{ReadFile: os.ReadFile, LookupEnv: os.Loo
 
 // The providers that Kafka comes with, by the full names of their classes.
 const (
-	providerPackage   = "org.apache.kafka.common.config.provider."
-	providerFile      = "FileConfigProvider"
-	providerDirectory = "DirectoryConfigProvider"
-	providerEnv       = "EnvVarConfigProvider"
+	Package   = "org.apache.kafka.common.config.provider."
+	File      = "FileConfigProvider"
+	Directory = "DirectoryConfigProvider"
+	Env       = "EnvVarConfigProvider"
 )
 
-func providerClasses() []string { return []string{providerFile, providerDirectory, providerEnv} }
+func providerClasses() []string { return []string{File, Directory, Env} }
 
-// propProviders is the key that lists the providers of a file; their own keys begin with it and a dot.
-const propProviders = "config.providers"
+// Key is the key that lists the providers of a file; their own keys begin with it and a dot.
+const Key = "config.providers"
 
 // Parameters of the providers, after "config.providers.<name>.param.".
 const (
-	paramAllowlist = "allowlist.pattern" // of variables, for the environment
-	paramPaths     = "allowed.paths"     // of files and folders, for the other two
+	ParamAllowlist = "allowlist.pattern" // of variables, for the environment
+	ParamPaths     = "allowed.paths"     // of files and folders, for the other two
 )
 
 // provider is one name of config.providers.
@@ -51,14 +51,14 @@ type provider struct {
 	paths []string       // absolute and clean; nil allows every path
 }
 
-// reference is one ${provider:path:key} or ${provider:key} in a value.
-type reference struct {
+// Reference is one ${provider:path:key} or ${provider:key} in a value.
+type Reference struct {
 	text, provider, path, key string
 }
 
-// references finds them as Kafka's ConfigTransformer does, with its own expression: several in one value, and a value
+// References finds those of a value as Kafka's ConfigTransformer does, with its own expression: several in one value, and a value
 // that is put in place is not looked at again. ${VAR} has no colon and is text. The places are of each one in the value.
-func references(value string) (found []reference, places [][2]int) {
+func References(value string) (found []Reference, places [][2]int) {
 	pattern := regexp.MustCompile(`\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}`)
 	group := func(at []int, n int) string {
 		if at[2*n] < 0 {
@@ -67,34 +67,35 @@ func references(value string) (found []reference, places [][2]int) {
 		return value[at[2*n]:at[2*n+1]]
 	}
 	for _, at := range pattern.FindAllStringSubmatchIndex(value, -1) {
-		found = append(found, reference{group(at, 0), group(at, 1), group(at, 3), group(at, 4)})
+		found = append(found, Reference{group(at, 0), group(at, 1), group(at, 3), group(at, 4)})
 		places = append(places, [2]int{at[0], at[1]})
 	}
 	return found, places
 }
 
-// providers are those that a file declares, by name, and what they reach.
-type providers struct {
+// Set are the providers that a file declares, by name, and what they reach.
+type Set struct {
 	named   map[string]provider
 	outside Outside
 }
 
-// declared finds the providers that a file's entries, by their keys, declare. Their own keys are never looked up in another
+// Declared finds the providers that a file's entries, by their keys, declare. Their own keys are never looked up in another
 // provider.
-func declared(r *report.Report, entries map[string]entry.Entry, outside Outside) providers {
-	out := providers{named: map[string]provider{}, outside: outside}
-	for _, name := range setting.SplitList(entries[propProviders].Value) {
+func Declared(r *report.Report, entries map[string]entry.Entry, outside Outside) Set {
+	out := Set{named: map[string]provider{}, outside: outside}
+	for _, name := range setting.SplitList(entries[Key].Value) {
 		out.named[name] = declaredAs(r, name, entries)
 	}
 	return out
 }
 
+// declaredAs is one of them.
 func declaredAs(r *report.Report, name string, last map[string]entry.Entry) provider {
-	prefix := propProviders + "." + name + "."
-	known := providerPackage + strings.Join(providerClasses(), ", "+providerPackage)
+	prefix := Key + "." + name + "."
+	known := Package + strings.Join(providerClasses(), ", "+Package)
 	e, ok := last[prefix+"class"]
 	class := strings.TrimSpace(e.Value)
-	short := strings.TrimPrefix(class, providerPackage)
+	short := strings.TrimPrefix(class, Package)
 	switch {
 	case !ok:
 		return provider{fault: report.Wrong(fmt.Sprintf("the file has no %sclass, so the provider %q can answer nothing", prefix, name), "set it to one of "+known)}
@@ -102,7 +103,7 @@ func declaredAs(r *report.Report, name string, last map[string]entry.Entry) prov
 		return provider{fault: report.Wrong(fmt.Sprintf("provider %q is the Java class %q, which cannot be loaded here", name, class), "use one of "+known)}
 	}
 	p := provider{class: short}
-	if e, ok := last[prefix+"param."+paramAllowlist]; ok && short == providerEnv {
+	if e, ok := last[prefix+"param."+ParamAllowlist]; ok && short == Env {
 		allow, err := regexp.Compile("^(?:" + strings.TrimSpace(e.Value) + ")$")
 		if err != nil {
 			r.Problem(e.At(), "is no regular expression in RE2 syntax, which says what may be read", "see https://pkg.go.dev/regexp/syntax")
@@ -110,7 +111,7 @@ func declaredAs(r *report.Report, name string, last map[string]entry.Entry) prov
 		}
 		p.allow = allow
 	}
-	if e, ok := last[prefix+"param."+paramPaths]; ok && short != providerEnv {
+	if e, ok := last[prefix+"param."+ParamPaths]; ok && short != Env {
 		for _, path := range setting.SplitList(e.Value) {
 			if !filepath.IsAbs(path) {
 				r.Problem(e.At(), fmt.Sprintf("%q is no absolute path", path), "write paths that begin with /")
@@ -121,18 +122,18 @@ func declaredAs(r *report.Report, name string, last map[string]entry.Entry) prov
 	return p
 }
 
-// text is the entry's value, with what its references stand for, without the blanks around it; refs are the references.
+// Text is the entry's value, with what its references stand for, without the blanks around it; refs are the references.
 // Java leaves a reference that cannot be looked up as it is; here it is a problem, since no value that has an effect can mean
 // the text itself.
-func (p providers) text(r *report.Report, e entry.Entry) (value, refs string, ok bool) {
-	found, places := references(e.Value)
+func (p Set) Text(r *report.Report, e entry.Entry) (value, refs string, ok bool) {
+	found, places := References(e.Value)
 	if len(found) == 0 {
 		return strings.TrimSpace(e.Value), "", true
 	}
 	var b strings.Builder
 	from, good := 0, true
 	for i, ref := range found {
-		value, f := p.lookup(ref)
+		value, f := p.Lookup(ref)
 		if f != nil {
 			r.Add(report.Problem{File: r.File, Line: e.Line, Key: e.Key, What: f.What, Do: f.Do})
 			good = false
@@ -156,9 +157,9 @@ func (p providers) text(r *report.Report, e entry.Entry) (value, refs string, ok
 	return strings.TrimSpace(b.String()), strings.Join(texts, " and "), true
 }
 
-// lookup asks the provider that a reference names. Where that is no provider of the file, the fault does not show the
+// Lookup asks the provider that a reference names. Where that is no provider of the file, the fault does not show the
 // reference: it may be a password that was never meant as one.
-func (p providers) lookup(ref reference) (string, *report.Fault) {
+func (p Set) Lookup(ref Reference) (string, *report.Fault) {
 	one, ok := p.named[ref.provider]
 	if !ok {
 		do := "declare the provider with config.providers and config.providers.<name>.class; if the text itself is meant, use the YAML form, where a dollar sign is a dollar sign"
@@ -168,18 +169,18 @@ func (p providers) lookup(ref reference) (string, *report.Fault) {
 		return "", report.Wrong("takes its value from a configuration provider, ${provider:key}, that the file does not declare", do)
 	}
 	switch one.class {
-	case providerFile:
+	case File:
 		return p.lookupFile(one, ref)
-	case providerDirectory:
+	case Directory:
 		return p.lookupDirectory(one, ref)
-	case providerEnv:
+	case Env:
 		return p.lookupEnv(one, ref)
 	}
 	return "", one.fault
 }
 
 // lookupFile reads one key of a properties file. That file is UTF-8, as for Kafka, where this one is ISO-8859-1.
-func (p providers) lookupFile(one provider, ref reference) (string, *report.Fault) {
+func (p Set) lookupFile(one provider, ref Reference) (string, *report.Fault) {
 	if ref.path == "" {
 		return "", report.Wrong(ref.text+" names no file", "write ${"+ref.provider+":/path/of/file:key}")
 	}
@@ -198,7 +199,7 @@ func (p providers) lookupFile(one provider, ref reference) (string, *report.Faul
 }
 
 // lookupDirectory reads one file of a folder, whole: a line end at its end belongs to the value, as for Kafka.
-func (p providers) lookupDirectory(one provider, ref reference) (string, *report.Fault) {
+func (p Set) lookupDirectory(one provider, ref Reference) (string, *report.Fault) {
 	if ref.path == "" {
 		return "", report.Wrong(ref.text+" names no folder", "write ${"+ref.provider+":/path/of/folder:file}")
 	}
@@ -210,14 +211,14 @@ func (p providers) lookupDirectory(one provider, ref reference) (string, *report
 }
 
 // read reads a file whose path, or whose folder's path, a reference gives.
-func (p providers) read(one provider, ref reference, path, name string) ([]byte, *report.Fault) {
+func (p Set) read(one provider, ref Reference, path, name string) ([]byte, *report.Fault) {
 	clean := filepath.Clean(path)
 	inside := func(allowed string) bool {
 		return clean == allowed || strings.HasPrefix(clean, strings.TrimSuffix(allowed, "/")+"/")
 	}
 	if one.paths != nil && !slices.ContainsFunc(one.paths, inside) {
 		return nil, report.Wrong(
-			fmt.Sprintf("%s: %s is not below a path of config.providers.%s.param.%s", ref.text, path, ref.provider, paramPaths),
+			fmt.Sprintf("%s: %s is not below a path of config.providers.%s.param.%s", ref.text, path, ref.provider, ParamPaths),
 			"add its folder there, or move the file",
 		)
 	}
@@ -231,13 +232,13 @@ func (p providers) read(one provider, ref reference, path, name string) ([]byte,
 	return data, nil
 }
 
-func (p providers) lookupEnv(one provider, ref reference) (string, *report.Fault) {
+func (p Set) lookupEnv(one provider, ref Reference) (string, *report.Fault) {
 	switch {
 	case ref.path != "":
 		return "", report.Wrong(ref.text+": an environment variable has no path", "write ${"+ref.provider+":VARIABLE}")
 	case one.allow != nil && !one.allow.MatchString(ref.key):
 		return "", report.Wrong(
-			fmt.Sprintf("%s: variable %s does not match config.providers.%s.param.%s", ref.text, ref.key, ref.provider, paramAllowlist),
+			fmt.Sprintf("%s: variable %s does not match config.providers.%s.param.%s", ref.text, ref.key, ref.provider, ParamAllowlist),
 			"let the pattern match its whole name",
 		)
 	case p.outside.LookupEnv == nil:
@@ -250,32 +251,32 @@ func (p providers) lookupEnv(one provider, ref reference) (string, *report.Fault
 	return value, nil
 }
 
-// leads says where a reference leads: a variable, or a file that holds nothing but the value. Both are empty for a key in
+// Leads says where a reference leads: a variable, or a file that holds nothing but the value. Both are empty for a key in
 // a properties file.
-func (p providers) leads(ref reference) report.Kept {
+func (p Set) Leads(ref Reference) report.Kept {
 	switch p.named[ref.provider].class {
-	case providerEnv:
+	case Env:
 		return report.Kept{Env: ref.key}
-	case providerDirectory:
+	case Directory:
 		return report.Kept{File: filepath.Join(ref.path, ref.key)}
 	}
 	return report.Kept{}
 }
 
-// about says which provider a key after "config.providers." is about, what stands after its name, and what may stand
+// About says which provider a key after "config.providers." is about, what stands after its name, and what may stand
 // there. ok is false where the file declares no such provider.
-func (p providers) about(key string) (name, rest string, known []string, ok bool) {
+func (p Set) About(key string) (name, rest string, known []string, ok bool) {
 	for n := range p.named {
-		if after, found := strings.CutPrefix(key, propProviders+"."+n+"."); found && len(n) >= len(name) {
+		if after, found := strings.CutPrefix(key, Key+"."+n+"."); found && len(n) >= len(name) {
 			name, rest, ok = n, after, true
 		}
 	}
 	known = []string{"class"}
 	switch one := p.named[name]; {
-	case one.class == providerEnv:
-		known = append(known, "param."+paramAllowlist)
+	case one.class == Env:
+		known = append(known, "param."+ParamAllowlist)
 	case one.class != "":
-		known = append(known, "param."+paramPaths)
+		known = append(known, "param."+ParamPaths)
 	default: // what a class that cannot be loaded takes is not known
 		known = append(known, rest)
 	}
