@@ -27,14 +27,6 @@ const (
 // anyRole stands for whatever speaks with a cluster: its settings are those of clusters.<alias>.client, or after "A.".
 const anyRole Role = ""
 
-// who names the client in problems with its security.
-func (c Cluster) who() string {
-	if c.role == anyRole {
-		return "cluster " + c.Alias
-	}
-	return fmt.Sprintf("the %s of cluster %s", c.role, c.Alias)
-}
-
 // Roles are all roles, in the order in which records pass them.
 func Roles() []Role {
 	return []Role{SourceConsumer, SourceAdmin, SourceProducer, RecordProducer, TargetProducer, TargetConsumer, TargetAdmin}

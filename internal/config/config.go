@@ -73,18 +73,11 @@ func (c *Config) BootstrapKey(alias string) string {
 // Cluster is how to reach one Kafka cluster. The tags name the keys: yaml under clusters.<alias>, security under
 // clusters.<alias>.security.
 type Cluster struct {
-	Alias            string
-	Bootstrap        []string `yaml:"bootstrap" kind:"addresses"` // host:port, at least one
-	ClientID         string   `yaml:"client_id"`                  // default "tidemark"
-	SecurityProtocol string   `security:"protocol" choice:"PLAINTEXT SSL SASL_PLAINTEXT SASL_SSL" fold:"upper"`
-	TLS              TLS      // meaningful with SSL and SASL_SSL only
-	SASL             SASL     // meaningful with SASL_PLAINTEXT and SASL_SSL only
-	Client           ClientSettings
-
-	role    Role // whose security this is; anyRole for the cluster's
-	from    report.Origins
-	secrets map[string]report.Kept  // of secrets that a configuration provider gives, by field
-	again   func() (Cluster, error) // looks up anew what security refers to; nil where it refers to nothing
+	Alias     string
+	Bootstrap []string `yaml:"bootstrap" kind:"addresses"` // host:port, at least one
+	ClientID  string   `yaml:"client_id"`                  // default "tidemark"
+	Security  `yaml:",inline"`
+	Client    ClientSettings
 }
 
 // Flow is one direction of mirroring. Patterns are Java's regular expressions and match whole names (internal/javapattern).
@@ -155,14 +148,6 @@ const (
 	StartLatest        = "latest"   // with the first record after the end of the log
 	UnmirroredNone     = "none"     // a group below the first mirrored record gets no position
 	UnmirroredEarliest = "earliest" // it starts at the first record that the target holds
-)
-
-// Values of Cluster.SecurityProtocol.
-const (
-	ProtocolPlaintext     = "PLAINTEXT"
-	ProtocolSSL           = "SSL"
-	ProtocolSASLPlaintext = "SASL_PLAINTEXT"
-	ProtocolSASLSSL       = "SASL_SSL"
 )
 
 // Name is the flow's name, "A->B".

@@ -5,37 +5,52 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/setting"
 	"tidemark/internal/kafka"
 )
 
-// Kafka reads the stores, files and variables that the cluster names, and returns what internal/kafka connects with. The
-// error names every one that cannot be used by the place in the configuration, with the cluster's alias, and no secret.
-func (c Cluster) Kafka() (kafka.Cluster, error) {
-	out := kafka.Cluster{Alias: c.Alias, Bootstrap: c.Bootstrap, ClientID: c.ClientID, Settings: c.Client.kafka()}
-	var err error
-	if out.TLS, out.SASL, err = c.credentials(); err != nil {
-		return kafka.Cluster{}, fmt.Errorf("cluster %s: %w", c.Alias, err)
+// open reads the stores, files and variables that are named, and returns what a connection is secured with. The error holds
+// a report.Problem for each that cannot be used, with its place in the configuration, and no secret. renew does the same
+// again, see renewal; it is nil where nothing can change.
+func (s Security) open() (conf *tls.Config, login *kafka.SASL, renew func() (*tls.Config, *kafka.SASL, error), err error) {
+	if conf, login, err = s.credentials(); err != nil {
+		return nil, nil, nil, err
 	}
-	if c.mayChange() {
-		out.Renew = (&renewal{cluster: c, tls: out.TLS, sasl: out.SASL}).next
+	if s.mayChange() {
+		renew = (&renewal{first: s, tls: conf, sasl: login}).next
 	}
-	return out, nil
+	return conf, login, renew, nil
+}
+
+// mayChange says whether what the security settings name can be another one at the next connection.
+func (s Security) mayChange() bool {
+	files := slices.Concat(passwordFields("CAPassword")[1:], passwordFields("KeystorePassword")[1:], passwordFields("KeyPassword")[1:],
+		passwordFields("Password")[1:], passwordFields("TokenCAPassword")[1:], []string{"CAFile", "CertFile", "KeyFile", "KeystoreFile", "TokenCAFile"})
+	for _, target := range []any{&s.TLS, &s.SASL} {
+		for _, one := range setting.Of("security", target) {
+			if slices.Contains(files, one.Field) && !one.Value.IsZero() {
+				return true
+			}
+		}
+	}
+	return s.Again != nil
 }
 
 // credentials are what a connection is secured with; nil for what the protocol has no use for.
-func (c Cluster) credentials() (*tls.Config, *kafka.SASL, error) {
+func (s Security) credentials() (*tls.Config, *kafka.SASL, error) {
 	var conf *tls.Config
 	var login *kafka.SASL
 	var confErr, loginErr error
-	if c.usesTLS() {
-		conf, confErr = c.TLS.config(c.from)
+	if s.usesTLS() {
+		conf, confErr = s.TLS.config(s.From)
 	}
-	if c.usesSASL() {
-		login, loginErr = c.SASL.login(c.from)
+	if s.usesSASL() {
+		login, loginErr = s.SASL.login(s.From)
 	}
 	return conf, login, errors.Join(confErr, loginErr)
 }
@@ -44,7 +59,7 @@ func (c Cluster) credentials() (*tls.Config, *kafka.SASL, error) {
 // a certificate need not restart the mirror. What cannot be read leaves what was there before in use, since files are
 // also taken away after the start on purpose.
 type renewal struct {
-	cluster Cluster
+	first Security
 
 	mu   sync.Mutex
 	tls  *tls.Config // the last that could be had
@@ -54,17 +69,17 @@ type renewal struct {
 func (r *renewal) next() (*tls.Config, *kafka.SASL, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.cluster
-	if c.again != nil {
+	s := r.first
+	if s.Again != nil {
 		var err error
-		if c, err = c.again(); err != nil {
+		if s, err = s.Again(); err != nil {
 			return r.tls, r.sasl, err
 		}
 	}
-	if c.SecurityProtocol != r.cluster.SecurityProtocol || c.SASL.Mechanism != r.cluster.SASL.Mechanism {
+	if s.SecurityProtocol != r.first.SecurityProtocol || s.SASL.Mechanism != r.first.SASL.Mechanism {
 		return r.tls, r.sasl, errors.New("another protocol or mechanism needs a restart")
 	}
-	conf, login, err := c.credentials()
+	conf, login, err := s.credentials()
 	if err != nil {
 		return r.tls, r.sasl, err
 	}

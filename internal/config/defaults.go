@@ -63,6 +63,6 @@ const defaultClientID = "tidemark"
 // defaultCluster is a cluster with every setting but its address at its default.
 func defaultCluster(alias string) Cluster {
 	return Cluster{
-		Alias: alias, ClientID: defaultClientID, SecurityProtocol: ProtocolPlaintext, TLS: TLS{VerifyHostname: true},
+		Alias: alias, ClientID: defaultClientID, Security: Security{SecurityProtocol: ProtocolPlaintext, TLS: TLS{VerifyHostname: true}},
 	}
 }

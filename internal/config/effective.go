@@ -57,8 +57,8 @@ type used struct {
 
 // add notes one value and where it comes from.
 func (u *used) add(name, field, value string) {
-	place := u.client.from.Fields[field]
-	if refs, ok := u.client.from.Borrowed[field]; ok {
+	place := u.client.From.Fields[field]
+	if refs, ok := u.client.From.Borrowed[field]; ok {
 		value = "[from " + refs + "]"
 	}
 	u.out = append(u.out, Used{Name: name, Value: value, Key: place.Key, Line: place.Line})

@@ -14,7 +14,7 @@ func fit(r *report.Report, f Flow, role Role, c *Cluster) {
 		if *value <= most {
 			return
 		}
-		here := c.from.Fields[field]
+		here := c.From.Fields[field]
 		r.Note(here.Line, "%s is out of bounds: %s is used by flow %s, since %s", here.Key, setting.Size(most), f.Name(), why)
 		*value = most
 	}

@@ -118,3 +118,25 @@ func (l login) suits(mechanism string) error {
 	}
 	return nil
 }
+
+// basic takes user and password of PLAIN and SCRAM.
+func (l login) basic(s *SASL) error {
+	if l.options["username"] == "" || l.options["password"] == "" {
+		return errors.New("username or password is missing")
+	}
+	s.User, s.Password = l.options["username"].Reveal(), l.options["password"]
+	return nil
+}
+
+// aws takes the profile and the role. Keys in the login itself are not read.
+func (l login) aws(s *SASL) error {
+	for _, name := range []string{"awsRoleAccessKeyId", "awsRoleSecretAccessKey", "awsRoleSessionToken"} {
+		if l.options[name] != "" {
+			return fmt.Errorf("%s: keys are not read from the login; let the environment or a profile hold them", name)
+		}
+	}
+	s.AWSProfile = l.options["awsProfileName"].Reveal()
+	s.AWSRole, s.AWSRoleSession = l.options["awsRoleArn"].Reveal(), l.options["awsRoleSessionName"].Reveal()
+	s.AWSExternalID, s.AWSSTSRegion = l.options["awsRoleExternalId"].Reveal(), l.options["awsStsRegion"].Reveal()
+	return nil
+}

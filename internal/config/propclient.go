@@ -87,15 +87,14 @@ func (m *mm2File) clients(c *Config, f Flow) map[Role]Cluster {
 		}
 		where := m.clientLayers(f.Name(), r)
 		client := base
-		client.from.Fields = maps.Clone(base.from.Fields)
+		client.From.Fields = maps.Clone(base.From.Fields)
 		m.tune(&client, r, where.settings)
 		// The cluster's own login may be that of another kind of client, see clusterLayers.
 		if m.special(where.security) || m.special(m.clusterLayers(base.Alias).security) {
-			client.role = r
 			for _, s := range secured {
-				delete(client.from.Fields, s)
+				delete(client.From.Fields, s)
 			}
-			m.secure(&client, where.security)
+			m.secure(&client, fmt.Sprintf("the %s of cluster %s", r, base.Alias), where.security)
 		}
 		fit(&m.Report, f, r, &client)
 		m.hide(&client)
@@ -107,7 +106,7 @@ func (m *mm2File) clients(c *Config, f Flow) map[Role]Cluster {
 // hide notes which of a client's values stand in no file of ours, so that nothing prints them. In a login, part of the text
 // may come from elsewhere and the rest not.
 func (m *mm2File) hide(c *Cluster) {
-	c.from.Borrowed = map[string]string{}
+	c.From.Borrowed = map[string]string{}
 	texts := map[string]string{"ClientID": c.ClientID, "SecurityProtocol": c.SecurityProtocol}
 	for _, target := range []any{&c.TLS, &c.SASL} {
 		for _, s := range setting.Of("security", target) {
@@ -116,9 +115,9 @@ func (m *mm2File) hide(c *Cluster) {
 			}
 		}
 	}
-	for field, place := range c.from.Fields {
+	for field, place := range c.From.Fields {
 		if refs, ok := m.Lent(place); ok && (texts[field] == "" || !strings.Contains(m.entryAt(place).Value, texts[field])) {
-			c.from.Borrowed[field] = refs
+			c.From.Borrowed[field] = refs
 		}
 	}
 }
@@ -144,14 +143,14 @@ func (m *mm2File) tune(c *Cluster, r Role, where []layer) {
 	get := m.find(where)
 	if e, value, ok := get(propClientID); ok && value != "" {
 		c.ClientID = value
-		c.from.Fields["ClientID"] = e.At()
+		c.From.Fields["ClientID"] = e.At()
 	}
 	all := setting.Of("mm2", &c.Client)
 	for _, key := range setting.Keys(all) {
 		s := all[key]
 		if !r.uses(s.Field) {
 			s.Value.SetZero()
-			delete(c.from.Fields, s.Field)
+			delete(c.From.Fields, s.Field)
 			continue
 		}
 		e, value, ok := get(key)
@@ -167,7 +166,7 @@ func (m *mm2File) tune(c *Cluster, r Role, where []layer) {
 			m.Problem(e.At(), fmt.Sprintf("%q is no number of %s", value, name), "write a whole number")
 			continue
 		}
-		c.from.Fields[s.Field] = e.At()
+		c.From.Fields[s.Field] = e.At()
 		s.Value.SetInt(m.bounded(e, r, s.Field, n*unit))
 	}
 }

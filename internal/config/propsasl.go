@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -24,7 +23,7 @@ func saslKeys() []string {
 }
 
 // sasl reads the mechanism and the login. Kafka's default mechanism is GSSAPI, and so is ours.
-func (m *mm2File) sasl(c *Cluster, get lookup) {
+func (m *mm2File) sasl(c *Cluster, who string, get lookup) {
 	const choose = "write one of "
 	e, mechanism, ok := get("sasl.mechanism")
 	switch {
@@ -39,7 +38,7 @@ func (m *mm2File) sasl(c *Cluster, get lookup) {
 	}
 	c.SASL.Mechanism = mechanism
 	if ok {
-		c.from.Fields["Mechanism"] = e.At()
+		c.From.Fields["Mechanism"] = e.At()
 	}
 	if !m.handlers(mechanism, get) {
 		return
@@ -61,14 +60,14 @@ func (m *mm2File) sasl(c *Cluster, get lookup) {
 			return
 		}
 		for _, field := range []string{"User", "Password", "TokenCAFile", "Keytab", "AWSProfile", "AWSRole", "AWSRoleSession", "AWSExternalID", "AWSSTSRegion", "ServiceName", "Scope", "Extensions"} {
-			c.from.Fields[field] = here
+			c.From.Fields[field] = here
 		}
 	case e.Line > 0:
 		return // as above
 	case mechanism == MechanismOAuth || mechanism == MechanismAWS: // all that they need can stand elsewhere
 		here = m.protocolAt(c.Alias)
 	default:
-		m.Problem(m.protocolAt(c.Alias), fmt.Sprintf("%s has no sasl.jaas.config for mechanism %s", c.who(), mechanism), example(mechanism))
+		m.Problem(m.protocolAt(c.Alias), fmt.Sprintf("%s has no sasl.jaas.config for mechanism %s", who, mechanism), example(mechanism))
 		return
 	}
 	var err error
@@ -80,7 +79,7 @@ func (m *mm2File) sasl(c *Cluster, get lookup) {
 	case MechanismKerberos:
 		err = m.kerberos(c, get, l)
 	default:
-		err = l.password(&c.SASL)
+		err = l.basic(&c.SASL)
 	}
 	if err != nil {
 		m.Problem(here, err.Error(), example(mechanism))
@@ -156,15 +155,6 @@ func (m *mm2File) handlers(mechanism string, get lookup) bool {
 	return good
 }
 
-// password takes user and password of PLAIN and SCRAM.
-func (l login) password(s *SASL) error {
-	if l.options["username"] == "" || l.options["password"] == "" {
-		return errors.New("username or password is missing")
-	}
-	s.User, s.Password = l.options["username"].Reveal(), l.options["password"]
-	return nil
-}
-
 // oauth takes what the client credentials grant needs: from the keys of Kafka 4.1 (KIP-1139), or from the options of the
 // login module, as before.
 func (m *mm2File) oauth(c *Cluster, get lookup, l login) error {
@@ -173,7 +163,7 @@ func (m *mm2File) oauth(c *Cluster, get lookup, l login) error {
 		return errors.New("sasl.oauthbearer.token.endpoint.url is missing, and tokens without a signature are for tests only")
 	}
 	if f := tokenURL(s.TokenURL); f != nil {
-		m.Problem(c.from.Fields["TokenURL"], f.What, f.Do)
+		m.Problem(c.From.Fields["TokenURL"], f.What, f.Do)
 		return nil
 	}
 	either := func(key, option, field string) string {
@@ -204,37 +194,6 @@ func (m *mm2File) oauth(c *Cluster, get lookup, l login) error {
 	if !fileURL(s.TokenURL) && (s.User == "" || s.Password == "") {
 		return errors.New("clientId or clientSecret is missing")
 	}
-	return nil
-}
-
-// tokenURL is what is wrong with the address of a token endpoint.
-func tokenURL(text string) *report.Fault {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return report.Wrong("is no URL", "write https://host/path")
-	case u.User != nil:
-		return report.Wrong("has a user in it", "give client id and secret by their own keys")
-	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
-		return nil
-	case u.Scheme == "file" && strings.HasPrefix(u.Path, "/"):
-		return nil
-	}
-	return report.Wrong("is no URL of a token", "write https://host/path, or file:///path of a token that is renewed there")
-}
-
-func fileURL(text string) bool { return strings.HasPrefix(text, "file:") }
-
-// aws takes the profile and the role. Keys in the login itself are not read.
-func (l login) aws(s *SASL) error {
-	for _, name := range []string{"awsRoleAccessKeyId", "awsRoleSecretAccessKey", "awsRoleSessionToken"} {
-		if l.options[name] != "" {
-			return fmt.Errorf("%s: keys are not read from the login; let the environment or a profile hold them", name)
-		}
-	}
-	s.AWSProfile = l.options["awsProfileName"].Reveal()
-	s.AWSRole, s.AWSRoleSession = l.options["awsRoleArn"].Reveal(), l.options["awsRoleSessionName"].Reveal()
-	s.AWSExternalID, s.AWSSTSRegion = l.options["awsRoleExternalId"].Reveal(), l.options["awsStsRegion"].Reveal()
 	return nil
 }
 

@@ -26,11 +26,11 @@ func securityKeys() []string {
 // cluster gives one cluster its values.
 func (m *mm2File) cluster(alias string) Cluster {
 	c := defaultCluster(alias)
-	c.from = report.Origins{File: m.File, Fields: map[string]report.At{}}
+	c.From = report.Origins{File: m.File, Fields: map[string]report.At{}}
 	where := m.clusterLayers(alias)
 	get := m.find(where.security)
 	if e, value, ok := get(propBootstrap); ok {
-		c.from.Fields["Bootstrap"] = e.At()
+		c.From.Fields["Bootstrap"] = e.At()
 		s := setting.Setting{Value: reflect.ValueOf(&c).Elem().FieldByName("Bootstrap"), Kind: "addresses"}
 		m.Faults(e.At(), s.SetList(setting.SplitList(value)))
 	} else if e.Line == 0 { // where it is there, what it refers to is the problem, and has been told
@@ -38,7 +38,7 @@ func (m *mm2File) cluster(alias string) Cluster {
 			"add "+alias+"."+propBootstrap+" = host:9092")
 	}
 	m.tune(&c, anyRole, where.settings)
-	m.secure(&c, where.security)
+	m.secure(&c, "cluster "+alias, where.security)
 	m.hide(&c)
 	if !c.usesTLS() {
 		m.idle(c, "ssl.")
@@ -49,14 +49,14 @@ func (m *mm2File) cluster(alias string) Cluster {
 	return c
 }
 
-// secure gives a client its protocol, certificates and login.
-func (m *mm2File) secure(c *Cluster, where []layer) {
+// secure gives a client its protocol, certificates and login; who names it in problems.
+func (m *mm2File) secure(c *Cluster, who string, where []layer) {
 	get := m.find(where)
 	c.SecurityProtocol, c.TLS, c.SASL = ProtocolPlaintext, TLS{VerifyHostname: true}, SASL{}
 	if e, value, ok := get("security.protocol"); ok {
 		protocols := []string{ProtocolPlaintext, ProtocolSSL, ProtocolSASLPlaintext, ProtocolSASLSSL}
 		c.SecurityProtocol = strings.ToUpper(value)
-		c.from.Fields["SecurityProtocol"] = e.At()
+		c.From.Fields["SecurityProtocol"] = e.At()
 		if !slices.Contains(protocols, c.SecurityProtocol) {
 			m.Problem(e.At(), fmt.Sprintf("%q is no security protocol", value), "write one of "+strings.Join(protocols, ", "))
 		}
@@ -65,35 +65,35 @@ func (m *mm2File) secure(c *Cluster, where []layer) {
 		m.tls(c, get)
 	}
 	if c.usesSASL() {
-		m.sasl(c, get)
+		m.sasl(c, who, get)
 	}
-	c.secrets = m.secretsOf(*c)
-	c.again = m.later(*c, where)
+	c.From.Kept = m.secretsOf(*c)
+	c.Again = m.later(*c, who, where)
 }
 
 // later looks up anew what the security settings refer to; nil where they hold no reference. The file itself is not read
 // again: what it says changes at the next start, for all workers at once.
-func (m *mm2File) later(c Cluster, where []layer) func() (Cluster, error) {
+func (m *mm2File) later(c Cluster, who string, where []layer) func() (Security, error) {
 	refers := false
-	for _, here := range c.from.Fields {
+	for _, here := range c.From.Fields {
 		_, borrowed := m.Lent(here)
 		refers = refers || borrowed
 	}
 	if !refers {
 		return nil
 	}
-	return func() (Cluster, error) {
+	return func() (Security, error) {
 		fresh := &mm2File{
 			Report: report.Report{File: m.File}, aliases: m.aliases, providers: m.providers,
 			top: m.top, clusters: m.clusters, flows: m.flows,
 		}
 		again := c
-		again.from = report.Origins{File: m.File, Fields: map[string]report.At{}}
-		fresh.secure(&again, where)
+		again.From = report.Origins{File: m.File, Fields: map[string]report.At{}}
+		fresh.secure(&again, who, where)
 		if len(fresh.Problems) > 0 {
-			return Cluster{}, fresh.Problems
+			return Security{}, fresh.Problems
 		}
-		return again, nil
+		return again.Security, nil
 	}
 }
 
@@ -129,11 +129,11 @@ func (m *mm2File) tls(c *Cluster, get lookup) {
 		{c.TLS.Cert, c.TLS.Key.Reveal(), "Cert"}, {c.TLS.Key.Reveal(), c.TLS.Cert, "Key"},
 	} {
 		if half.have != "" && half.missing == "" {
-			m.Problem(c.from.Fields[half.field], "there is one half of the client certificate", "give both ssl.keystore.certificate.chain and ssl.keystore.key")
+			m.Problem(c.From.Fields[half.field], "there is one half of the client certificate", "give both ssl.keystore.certificate.chain and ssl.keystore.key")
 		}
 	}
 	if e, value, ok := get("ssl.endpoint.identification.algorithm"); ok {
-		c.from.Fields["VerifyHostname"] = e.At()
+		c.From.Fields["VerifyHostname"] = e.At()
 		switch strings.ToLower(value) {
 		case "":
 			c.TLS.VerifyHostname = false
@@ -154,7 +154,7 @@ func (m *mm2File) unopened(c *Cluster) {
 		{c.TLS.KeystoreFile, c.TLS.KeystorePassword.Reveal(), "KeystorePassword", "ssl.keystore.location"},
 	} {
 		if store.password != "" && store.file == "" {
-			m.Problem(c.from.Fields[store.field], "there is no store that the password opens", "add "+store.key+", or remove it")
+			m.Problem(c.From.Fields[store.field], "there is no store that the password opens", "add "+store.key+", or remove it")
 		}
 	}
 	if c.TLS.KeystoreFile == "" && c.TLS.Key.Reveal() == "" {
@@ -168,7 +168,7 @@ func (m *mm2File) told(c *Cluster, get lookup, key, field string) string {
 	if !ok || value == "" {
 		return ""
 	}
-	c.from.Fields[field] = e.At()
+	c.From.Fields[field] = e.At()
 	return value
 }
 
@@ -181,7 +181,7 @@ func (m *mm2File) inline(c *Cluster, get lookup, key, field string) string {
 	}
 	text := rewrap(value)
 	if text == "" {
-		m.Problem(c.from.Fields[field], "has no PEM block in it", "give -----BEGIN ...----- to -----END ...-----, with a blank or \\n where the line ends were")
+		m.Problem(c.From.Fields[field], "has no PEM block in it", "give -----BEGIN ...----- to -----END ...-----, with a blank or \\n where the line ends were")
 	}
 	return text
 }

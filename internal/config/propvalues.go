@@ -44,7 +44,7 @@ func (m *mm2File) secretsOf(c Cluster) map[string]report.Kept {
 	for _, target := range []any{&c.TLS, &c.SASL} {
 		for _, s := range setting.Of("security", target) {
 			value, secret := reflect.TypeAssert[Secret](s.Value)
-			where, told := c.from.Fields[s.Field]
+			where, told := c.From.Fields[s.Field]
 			if !secret || !told || value == "" {
 				continue
 			}

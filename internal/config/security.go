@@ -1,6 +1,41 @@
 package config
 
-import "slices"
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"tidemark/internal/config/report"
+	"tidemark/internal/config/setting"
+)
+
+// Values of Security.SecurityProtocol.
+const (
+	ProtocolPlaintext     = "PLAINTEXT"
+	ProtocolSSL           = "SSL"
+	ProtocolSASLPlaintext = "SASL_PLAINTEXT"
+	ProtocolSASLSSL       = "SASL_SSL"
+)
+
+// Security is how a client proves who it is, and whom it trusts.
+type Security struct {
+	SecurityProtocol string `security:"protocol" choice:"PLAINTEXT SSL SASL_PLAINTEXT SASL_SSL" fold:"upper"`
+	TLS              TLS    // meaningful with SSL and SASL_SSL only
+	SASL             SASL   // meaningful with SASL_PLAINTEXT and SASL_SSL only
+
+	From  report.Origins           `json:"-" yaml:"-"` // the places of these and the client's other settings
+	Again func() (Security, error) `json:"-" yaml:"-"` // looks up anew what it refers to; nil where it refers to nothing
+}
+
+// usesTLS says whether connections are encrypted.
+func (s Security) usesTLS() bool {
+	return s.SecurityProtocol == ProtocolSSL || s.SecurityProtocol == ProtocolSASLSSL
+}
+
+// usesSASL says whether there is a login.
+func (s Security) usesSASL() bool {
+	return s.SecurityProtocol == ProtocolSASLPlaintext || s.SecurityProtocol == ProtocolSASLSSL
+}
 
 // TLS names the material of a secured connection. Files are PEM, PKCS12 or JKS: their content says which. Of each pair
 // (file, inline) at most one is set; an empty CA means the system's roots. The client's certificate is one store
@@ -84,3 +119,31 @@ func usedBy(mechanism string) []string {
 	}
 	return slices.Concat([]string{"User"}, password)
 }
+
+// fieldsOf are the names of a struct's fields that a key of the security mapping sets.
+func fieldsOf(target any) []string {
+	var out []string
+	for _, s := range setting.Of("security", target) {
+		out = append(out, s.Field)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// tokenURL is what is wrong with the address of a token endpoint.
+func tokenURL(text string) *report.Fault {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return report.Wrong("is no URL", "write https://host/path")
+	case u.User != nil:
+		return report.Wrong("has a user in it", "give client id and secret by their own keys")
+	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
+		return nil
+	case u.Scheme == "file" && strings.HasPrefix(u.Path, "/"):
+		return nil
+	}
+	return report.Wrong("is no URL of a token", "write https://host/path, or file:///path of a token that is renewed there")
+}
+
+func fileURL(text string) bool { return strings.HasPrefix(text, "file:") }

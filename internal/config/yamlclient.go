@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -52,12 +51,12 @@ func (y *yamlFile) tune(n *yaml.Node, path string, c *Cluster, r Role) {
 		}
 	}
 	c.ClientID = named.ClientID
-	c.from.Fields = merged(c.from.Fields, where)
+	c.From.Fields = merged(c.From.Fields, where)
 	if s, ok := parts[keySecurity]; ok {
-		keep := c.from.Fields
+		keep := c.From.Fields
 		c.TLS, c.SASL = TLS{VerifyHostname: true}, SASL{}
 		y.security(s, join(path, keySecurity), c)
-		c.from.Fields = merged(keep, c.from.Fields)
+		c.From.Fields = merged(keep, c.From.Fields)
 	}
 }
 
@@ -99,7 +98,7 @@ func (y *yamlFile) clients(n *yaml.Node, path string, c *Config, f Flow) map[Rol
 		client.Client = common.only(r)
 		if _, why := bounds(r)["RequestTimeout"].within(int64(common.RequestTimeout)); common.RequestTimeout > 0 && why != "" {
 			most := bounds(r)["RequestTimeout"].most
-			here := client.from.Fields["RequestTimeout"]
+			here := client.From.Fields["RequestTimeout"]
 			y.Note(here.Line, "%s is out of bounds: %s is used where records are written, since %s", here.Key, amount("RequestTimeout", most), why)
 			client.Client.RequestTimeout = time.Duration(most)
 		}
@@ -110,20 +109,6 @@ func (y *yamlFile) clients(n *yaml.Node, path string, c *Config, f Flow) map[Rol
 		out[r] = client
 	}
 	return out
-}
-
-// mayChange says whether what the security settings name can be another one at the next connection.
-func (c Cluster) mayChange() bool {
-	files := slices.Concat(passwordFields("CAPassword")[1:], passwordFields("KeystorePassword")[1:], passwordFields("KeyPassword")[1:],
-		passwordFields("Password")[1:], passwordFields("TokenCAPassword")[1:], []string{"CAFile", "CertFile", "KeyFile", "KeystoreFile", "TokenCAFile"})
-	for _, target := range []any{&c.TLS, &c.SASL} {
-		for _, s := range setting.Of("security", target) {
-			if slices.Contains(files, s.Field) && !s.Value.IsZero() {
-				return true
-			}
-		}
-	}
-	return c.again != nil
 }
 
 // tunedNode are the client settings that differ from base.

@@ -227,7 +227,7 @@ func (w yamlWriter) fields(out *yaml.Node, c Cluster, target, base any) {
 
 // secret writes where a secret is, or a variable to put it into.
 func (w yamlWriter) secret(out *yaml.Node, c Cluster, key, field string) {
-	place := c.secrets[field]
+	place := c.From.Kept[field]
 	switch {
 	case place.File != "":
 		put(out, key+"_file", textNode(w.absolute(place.File)))

@@ -39,7 +39,7 @@ func (y *yamlFile) clusters(n *yaml.Node, c *Config, p *positions) {
 		path := join(keyClusters, alias)
 		cluster := defaultCluster(alias)
 		where, parts := y.into(node, path, "yaml", []string{keySecurity, keyClient}, &cluster)
-		cluster.from = report.Origins{File: y.File, Fields: where}
+		cluster.From = report.Origins{File: y.File, Fields: where}
 		if _, ok := where["Bootstrap"]; !ok && resolve(node).Kind == yaml.MappingNode {
 			y.Problem(report.At{Line: node.Line, Key: path}, "has no bootstrap", "give the address of one or more brokers: bootstrap: host:9092")
 		}
@@ -52,14 +52,6 @@ func (y *yamlFile) clusters(n *yaml.Node, c *Config, p *positions) {
 		c.Clusters[alias] = cluster
 		p.clusters[alias] = report.At{Line: node.Line, Key: path}
 	}
-}
-
-func (c Cluster) usesTLS() bool {
-	return c.SecurityProtocol == ProtocolSSL || c.SecurityProtocol == ProtocolSASLSSL
-}
-
-func (c Cluster) usesSASL() bool {
-	return c.SecurityProtocol == ProtocolSASLPlaintext || c.SecurityProtocol == ProtocolSASLSSL
 }
 
 // flows reads the list of flows; each starts from the built-in defaults, then the file's defaults mapping.

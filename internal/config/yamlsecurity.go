@@ -22,8 +22,8 @@ type securityWalk struct {
 // security reads a cluster's security mapping and checks that its keys go together.
 func (y *yamlFile) security(n *yaml.Node, path string, c *Cluster) {
 	c.SecurityProtocol = ""
-	where, _ := y.into(n, path, "security", nil, c, &c.TLS, &c.SASL)
-	c.from = report.Origins{File: y.File, Fields: merged(c.from.Fields, where)}
+	where, _ := y.into(n, path, "security", nil, &c.Security, &c.TLS, &c.SASL)
+	c.From = report.Origins{File: y.File, Fields: merged(c.From.Fields, where)}
 	w := securityWalk{yamlFile: y, c: c, where: where, self: report.At{Line: n.Line, Key: path}}
 	if c.SecurityProtocol == "" {
 		// A wrong one is reported already, and what else it needs cannot be said.
@@ -42,16 +42,6 @@ func (y *yamlFile) security(n *yaml.Node, path string, c *Cluster) {
 	if c.usesSASL() {
 		w.credentials()
 	}
-}
-
-// fieldsOf are the names of a struct's fields that a key of the security mapping sets.
-func fieldsOf(target any) []string {
-	var out []string
-	for _, s := range setting.Of("security", target) {
-		out = append(out, s.Field)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // first is the place in the file of the first of the fields that is set.

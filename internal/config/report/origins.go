@@ -11,6 +11,8 @@ type Origins struct {
 
 	// Borrowed are the references of values that configuration providers give, by field.
 	Borrowed map[string]string
+	// Kept is where secrets that a configuration provider gives are kept, by field.
+	Kept map[string]Kept
 }
 
 // Named is the file that a field names, for people: what a configuration provider gives is not shown.

@@ -43,7 +43,7 @@ func Of(tag string, targets ...any) map[string]Setting {
 		v := reflect.ValueOf(target).Elem()
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
-			if key := f.Tag.Get(tag); key != "" {
+			if key := keyOf(f, tag); key != "" {
 				out[key] = Setting{
 					Field: f.Name, Value: v.Field(i), Kind: f.Tag.Get("kind"),
 					Choice: strings.Fields(f.Tag.Get("choice")), upper: f.Tag.Get("fold") == "upper",
@@ -52,6 +52,12 @@ func Of(tag string, targets ...any) map[string]Setting {
 		}
 	}
 	return out
+}
+
+// keyOf is the key that a field's tag names; what encoders are told after a comma is no part of it.
+func keyOf(f reflect.StructField, tag string) string {
+	key, _, _ := strings.Cut(f.Tag.Get(tag), ",")
+	return key
 }
 
 // Keys are the tag's values, sorted.
@@ -68,7 +74,7 @@ func Keys(all map[string]Setting) []string {
 func InOrder(tag string, target any) (keys []string, all map[string]Setting) {
 	all = Of(tag, target)
 	for f := range reflect.TypeOf(target).Elem().Fields() {
-		if key := f.Tag.Get(tag); key != "" {
+		if key := keyOf(f, tag); key != "" {
 			keys = append(keys, key)
 		}
 	}
