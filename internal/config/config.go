@@ -11,11 +11,8 @@ import (
 
 	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
-	"tidemark/internal/kafka"
+	"tidemark/internal/config/security"
 )
-
-// Secret is a value that never shows itself in logs, JSON, YAML or formatted text.
-type Secret = kafka.Secret
 
 // Config is what one file says, complete and validated.
 type Config struct {
@@ -73,11 +70,11 @@ func (c *Config) BootstrapKey(alias string) string {
 // Cluster is how to reach one Kafka cluster. The tags name the keys: yaml under clusters.<alias>, security under
 // clusters.<alias>.security.
 type Cluster struct {
-	Alias     string
-	Bootstrap []string `yaml:"bootstrap" kind:"addresses"` // host:port, at least one
-	ClientID  string   `yaml:"client_id"`                  // default "tidemark"
-	Security  `yaml:",inline"`
-	Client    ClientSettings
+	Alias             string
+	Bootstrap         []string `yaml:"bootstrap" kind:"addresses"` // host:port, at least one
+	ClientID          string   `yaml:"client_id"`                  // default "tidemark"
+	security.Security `yaml:",inline"`
+	Client            ClientSettings
 }
 
 // Flow is one direction of mirroring. Patterns are Java's regular expressions and match whole names (internal/javapattern).

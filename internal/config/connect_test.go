@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"tidemark/internal/config"
+	"tidemark/internal/config/security"
 	"tidemark/internal/kafka"
 )
 
@@ -213,7 +213,7 @@ func TestPasswordSources(t *testing.T) {
 			t.Errorf("%s: %v", tc.keys, err)
 			continue
 		}
-		want := kafka.SASL{Mechanism: config.MechanismScram256, User: "u", Password: config.Secret(tc.want)}
+		want := kafka.SASL{Mechanism: security.MechanismScram256, User: "u", Password: kafka.Secret(tc.want)}
 		if *got.SASL != want || got.Alias != "A" || got.ClientID != "me" || len(got.Bootstrap) != 1 || got.TLS != nil {
 			t.Errorf("%s: got %+v with password %q", tc.keys, got, got.SASL.Password.Reveal())
 		}

@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"tidemark/internal/config/security"
 	"tidemark/mm2"
 )
 
@@ -63,6 +64,6 @@ const defaultClientID = "tidemark"
 // defaultCluster is a cluster with every setting but its address at its default.
 func defaultCluster(alias string) Cluster {
 	return Cluster{
-		Alias: alias, ClientID: defaultClientID, Security: Security{SecurityProtocol: ProtocolPlaintext, TLS: TLS{VerifyHostname: true}},
+		Alias: alias, ClientID: defaultClientID, Security: security.Security{SecurityProtocol: security.ProtocolPlaintext, TLS: security.TLS{VerifyHostname: true}},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/config/security"
 	"tidemark/internal/config/setting"
 )
 
@@ -38,7 +39,7 @@ func TestDocsListEveryKey(t *testing.T) {
 	documented := rows(t)
 	known := map[string]bool{keyClusters: true, keyDefaults: true, keyFlows: true, keySecurity: true, keyClient: true, keyClients: true, propPolicy: true}
 	for tag, targets := range map[string][]any{
-		"yaml": {&Flow{}, &Cluster{}}, "mm2": {&Flow{}, &ClientSettings{}}, "client": {&ClientSettings{}}, "security": {&Security{}, &TLS{}, &SASL{}},
+		"yaml": {&Flow{}, &Cluster{}}, "mm2": {&Flow{}, &ClientSettings{}}, "client": {&ClientSettings{}}, "security": {&security.Security{}, &security.TLS{}, &security.SASL{}},
 	} {
 		for key := range setting.Of(tag, targets...) {
 			known[key] = true

@@ -5,7 +5,9 @@ import (
 	"reflect"
 	"strings"
 
+	"tidemark/internal/config/security"
 	"tidemark/internal/config/setting"
+	"tidemark/internal/kafka"
 )
 
 // Used is one value that a client works with.
@@ -23,7 +25,7 @@ func (c *Config) Uses(f FlowName, r Role) []Used {
 	u.add("bootstrap", "Bootstrap", strings.Join(u.client.Bootstrap, ", "))
 	u.add("client_id", "ClientID", u.client.ClientID)
 	u.add("protocol", "SecurityProtocol", u.client.SecurityProtocol)
-	if u.client.usesTLS() {
+	if u.client.UsesTLS() {
 		for _, inline := range []struct{ name, field, text string }{
 			{"ca", "CA", u.client.TLS.CA}, {"cert", "Cert", u.client.TLS.Cert}, {"key", "Key", u.client.TLS.Key.Reveal()},
 		} {
@@ -31,10 +33,10 @@ func (c *Config) Uses(f FlowName, r Role) []Used {
 				u.add(inline.name, inline.field, "[PEM text]")
 			}
 		}
-		u.security(&u.client.TLS, &TLS{VerifyHostname: true})
+		u.security(&u.client.TLS, &security.TLS{VerifyHostname: true})
 	}
-	if u.client.usesSASL() {
-		u.security(&u.client.SASL, &SASL{})
+	if u.client.UsesSASL() {
+		u.security(&u.client.SASL, &security.SASL{})
 	}
 	keys, have := setting.InOrder("client", &u.client.Client)
 	for _, key := range keys {
@@ -74,7 +76,7 @@ func (u *used) security(target, base any) {
 			continue
 		}
 		value := fmt.Sprint(s.Value.Interface())
-		if _, secret := reflect.TypeAssert[Secret](s.Value); secret {
+		if _, secret := reflect.TypeAssert[kafka.Secret](s.Value); secret {
 			value = "[hidden]"
 		} else if list, ok := reflect.TypeAssert[[]string](s.Value); ok {
 			value = strings.Join(list, ", ")

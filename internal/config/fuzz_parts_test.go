@@ -1,11 +1,8 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -62,57 +59,4 @@ func checkNotShown(t *testing.T, file, value string) {
 	if len(value) >= 8 && !strings.Contains(text, value) && strings.Contains(said, value) {
 		t.Fatalf("%q shows in %s", value, said)
 	}
-}
-
-// FuzzJAAS: a login is read as it is written, and no error repeats a part of it.
-func FuzzJAAS(f *testing.F) {
-	login := `org.apache.kafka.common.security.scram.ScramLoginModule required username="al\"ice" password='p;=\\ w' tokenauth=true ;`
-	for _, cut := range fuzzing.Cuts([]byte(login)) {
-		f.Add(string(cut))
-	}
-	f.Add(`com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/k" principal="u/h@R";`)
-	f.Add(`PlainLoginModule required username="u" password="\n\t\u0041";`)
-	f.Add(`M required "="=x;`)
-	f.Fuzz(func(t *testing.T, text string) {
-		l, err := parseJAAS(text)
-		if err != nil {
-			for _, known := range []string{"the text does not end in a semicolon", `the second word is not "required"`, `an option is not of the form name="value"`, "a quoted text does not end"} {
-				if err.Error() == known {
-					return
-				}
-			}
-			t.Fatalf("%q: %v", text, err)
-		}
-		quote := func(s string) string { return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"` }
-		again := quote(l.module) + " required"
-		for _, name := range slices.Sorted(maps.Keys(l.options)) {
-			again += " " + quote(name) + "=" + quote(l.options[name].Reveal())
-		}
-		back, err := parseJAAS(again + ";")
-		if err != nil || back.module != l.module || !maps.Equal(back.options, l.options) {
-			t.Fatalf("%q is read as %q and that as %q, %v", text, l, back, err)
-		}
-	})
-}
-
-// FuzzFlowName: a flow's name on a command line is that of two aliases, or refused by an error that repeats it.
-func FuzzFlowName(f *testing.F) {
-	for _, s := range []string{"A:B", "A->B", " us-east -> eu.west ", "A-", "A", "A:B:C", "A->B->C", ":", "->", "a->b:c", "a-->b", "a>:b", "\u00fc:b"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, arg string) {
-		n, err := ParseFlow(arg)
-		if err != nil {
-			if n != (FlowName{}) || !strings.Contains(err.Error(), fmt.Sprintf("%q", strings.TrimSpace(arg))) || errors.Is(err, ErrNoFlow) {
-				t.Fatalf("%q is %+v, %v", arg, n, err)
-			}
-			return
-		}
-		if n.Source == "" || n.Target == "" {
-			t.Fatalf("%q is %+v", arg, n)
-		}
-		if again, err := ParseFlow(n.String()); err != nil || again != n {
-			t.Fatalf("%q is %+v, and that is %+v, %v", arg, n, again, err)
-		}
-	})
 }

@@ -11,7 +11,7 @@ import (
 func (c Cluster) Kafka() (kafka.Cluster, error) {
 	out := kafka.Cluster{Alias: c.Alias, Bootstrap: c.Bootstrap, ClientID: c.ClientID, Settings: c.Client.kafka()}
 	var err error
-	if out.TLS, out.SASL, out.Renew, err = c.Security.open(); err != nil {
+	if out.TLS, out.SASL, out.Renew, err = c.Security.Open(); err != nil {
 		return kafka.Cluster{}, fmt.Errorf("cluster %s: %w", c.Alias, err)
 	}
 	return out, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tidemark/internal/config/entry"
+	"tidemark/internal/config/security"
 	"tidemark/internal/config/setting"
 )
 
@@ -79,7 +80,7 @@ func (m *mm2File) find(where []layer) lookup {
 // clients gives the clients of a flow their values, those that differ from their cluster's.
 func (m *mm2File) clients(c *Config, f Flow) map[Role]Cluster {
 	out := map[Role]Cluster{}
-	secured := slices.Concat(fieldsOf(&TLS{}), fieldsOf(&SASL{}))
+	secured := slices.Concat(security.FieldsOf(&security.TLS{}), security.FieldsOf(&security.SASL{}))
 	for _, r := range Roles() {
 		base, ok := c.Clusters[r.alias(f.Name())]
 		if !ok {

@@ -10,6 +10,8 @@ import (
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/security"
+	"tidemark/internal/kafka"
 )
 
 // saslKeys are the sasl.* keys that are honoured.
@@ -30,10 +32,10 @@ func (m *mm2File) sasl(c *Cluster, who string, get lookup) {
 	case !ok && e.Line > 0:
 		return // it refers to what cannot be looked up, which has been told
 	case !ok:
-		mechanism = MechanismKerberos
+		mechanism = security.MechanismKerberos
 	}
-	if !slices.Contains(mechanisms(), mechanism) {
-		m.Problem(e.At(), fmt.Sprintf("mechanism %q is not known", mechanism), choose+strings.Join(mechanisms(), ", "))
+	if !slices.Contains(security.Mechanisms(), mechanism) {
+		m.Problem(e.At(), fmt.Sprintf("mechanism %q is not known", mechanism), choose+strings.Join(security.Mechanisms(), ", "))
 		return
 	}
 	c.SASL.Mechanism = mechanism
@@ -45,12 +47,12 @@ func (m *mm2File) sasl(c *Cluster, who string, get lookup) {
 	}
 	e, text, ok := get("sasl.jaas.config")
 	here := e.At()
-	var l login
+	var l security.Login
 	switch {
 	case ok:
 		var err error
-		if l, err = parseJAAS(text); err == nil {
-			err = l.suits(mechanism)
+		if l, err = security.ParseJAAS(text); err == nil {
+			err = l.Suits(mechanism)
 		}
 		if err != nil {
 			m.Problem(here, err.Error(), example(mechanism))
@@ -64,7 +66,7 @@ func (m *mm2File) sasl(c *Cluster, who string, get lookup) {
 		}
 	case e.Line > 0:
 		return // as above
-	case mechanism == MechanismOAuth || mechanism == MechanismAWS: // all that they need can stand elsewhere
+	case mechanism == security.MechanismOAuth || mechanism == security.MechanismAWS: // all that they need can stand elsewhere
 		here = m.protocolAt(c.Alias)
 	default:
 		m.Problem(m.protocolAt(c.Alias), fmt.Sprintf("%s has no sasl.jaas.config for mechanism %s", who, mechanism), example(mechanism))
@@ -72,14 +74,14 @@ func (m *mm2File) sasl(c *Cluster, who string, get lookup) {
 	}
 	var err error
 	switch mechanism {
-	case MechanismOAuth:
+	case security.MechanismOAuth:
 		err = m.oauth(c, get, l)
-	case MechanismAWS:
-		err = l.aws(&c.SASL)
-	case MechanismKerberos:
+	case security.MechanismAWS:
+		err = l.AWS(&c.SASL)
+	case security.MechanismKerberos:
 		err = m.kerberos(c, get, l)
 	default:
-		err = l.basic(&c.SASL)
+		err = l.Basic(&c.SASL)
 	}
 	if err != nil {
 		m.Problem(here, err.Error(), example(mechanism))
@@ -88,16 +90,16 @@ func (m *mm2File) sasl(c *Cluster, who string, get lookup) {
 
 // blankSecret reports the password of a login that a configuration provider gives, where it is blank. Without that a file
 // that is being renewed would take the place of a good password for a moment.
-func (m *mm2File) blankSecret(e entry.Entry, l login) bool {
-	raw, err := parseJAAS(e.Value)
+func (m *mm2File) blankSecret(e entry.Entry, l security.Login) bool {
+	raw, err := security.ParseJAAS(e.Value)
 	for _, option := range []string{"password", "clientSecret"} {
-		value, given := l.options[option]
-		if !given || !blank(value.Reveal()) {
+		value, given := l.Options[option]
+		if !given || !security.Blank(value.Reveal()) {
 			continue
 		}
 		refs, _ := m.Lent(e.At())
 		if err == nil { // otherwise the whole login comes from elsewhere
-			refs = raw.options[option].Reveal()
+			refs = raw.Options[option].Reveal()
 		}
 		if found, _ := provider.References(refs); len(found) > 0 {
 			m.noSecret(e, refs)
@@ -110,7 +112,7 @@ func (m *mm2File) blankSecret(e entry.Entry, l login) bool {
 // noSecret reports that what references stand for is no secret. The problem is added as it is: report.problem would hide
 // what is wrong.
 func (m *mm2File) noSecret(e entry.Entry, refs string) {
-	m.Add(report.Problem{File: m.File, Line: e.Line, Key: e.Key, What: fmt.Sprintf("what %s stands for %s", refs, isBlank), Do: writePassword})
+	m.Add(report.Problem{File: m.File, Line: e.Line, Key: e.Key, What: fmt.Sprintf("what %s stands for %s", refs, security.IsBlank), Do: security.WritePassword})
 }
 
 // example is what to write for a mechanism.
@@ -118,13 +120,13 @@ func example(mechanism string) string {
 	const kafkaModules = "org.apache.kafka.common.security."
 	text := kafkaModules + `scram.ScramLoginModule required username="..." password="...";`
 	switch mechanism {
-	case MechanismPlain:
+	case security.MechanismPlain:
 		text = kafkaModules + `plain.PlainLoginModule required username="..." password="...";`
-	case MechanismOAuth:
+	case security.MechanismOAuth:
 		text = kafkaModules + `oauthbearer.OAuthBearerLoginModule required clientId="..." clientSecret="..."; and sasl.oauthbearer.token.endpoint.url`
-	case MechanismAWS:
+	case security.MechanismAWS:
 		text = `software.amazon.msk.auth.iam.IAMLoginModule required;`
-	case MechanismKerberos:
+	case security.MechanismKerberos:
 		text = `com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/path" principal="user@REALM"; and sasl.kerberos.service.name`
 	}
 	return "write sasl.jaas.config = " + text
@@ -135,8 +137,8 @@ func example(mechanism string) string {
 func (m *mm2File) handlers(mechanism string, get lookup) bool {
 	good := true
 	for key, known := range map[string]map[string]string{
-		"sasl.login.callback.handler.class":  {MechanismOAuth: "OAuthBearerLoginCallbackHandler"},
-		"sasl.client.callback.handler.class": {MechanismAWS: "IAMClientCallbackHandler"},
+		"sasl.login.callback.handler.class":  {security.MechanismOAuth: "OAuthBearerLoginCallbackHandler"},
+		"sasl.client.callback.handler.class": {security.MechanismAWS: "IAMClientCallbackHandler"},
 	} {
 		e, class, ok := get(key)
 		if !ok || class == "" || class[strings.LastIndex(class, ".")+1:] == known[mechanism] {
@@ -157,12 +159,12 @@ func (m *mm2File) handlers(mechanism string, get lookup) bool {
 
 // oauth takes what the client credentials grant needs: from the keys of Kafka 4.1 (KIP-1139), or from the options of the
 // login module, as before.
-func (m *mm2File) oauth(c *Cluster, get lookup, l login) error {
+func (m *mm2File) oauth(c *Cluster, get lookup, l security.Login) error {
 	s := &c.SASL
 	if s.TokenURL = m.told(c, get, "sasl.oauthbearer.token.endpoint.url", "TokenURL"); s.TokenURL == "" {
 		return errors.New("sasl.oauthbearer.token.endpoint.url is missing, and tokens without a signature are for tests only")
 	}
-	if f := tokenURL(s.TokenURL); f != nil {
+	if f := security.TokenURL(s.TokenURL); f != nil {
 		m.Problem(c.From.Fields["TokenURL"], f.What, f.Do)
 		return nil
 	}
@@ -170,7 +172,7 @@ func (m *mm2File) oauth(c *Cluster, get lookup, l login) error {
 		if v := m.told(c, get, key, field); v != "" {
 			return v
 		}
-		return l.options[option].Reveal()
+		return l.Options[option].Reveal()
 	}
 	const secretKey = "sasl.oauthbearer.client.credentials.client.secret"
 	if e, value, ok := get(secretKey); ok && value == "" {
@@ -180,33 +182,33 @@ func (m *mm2File) oauth(c *Cluster, get lookup, l login) error {
 		}
 	}
 	s.User = either("sasl.oauthbearer.client.credentials.client.id", "clientId", "User")
-	s.Password = Secret(either(secretKey, "clientSecret", "Password"))
+	s.Password = kafka.Secret(either(secretKey, "clientSecret", "Password"))
 	s.Scope = either("sasl.oauthbearer.scope", "scope", "Scope")
 	s.TokenEncoded = strings.EqualFold(m.told(c, get, "sasl.oauthbearer.header.urlencode", "TokenEncoded"), "true")
-	if path := l.options["ssl.truststore.location"].Reveal(); path != "" {
-		s.TokenCAFile, s.TokenCAPassword = path, l.options["ssl.truststore.password"]
+	if path := l.Options["ssl.truststore.location"].Reveal(); path != "" {
+		s.TokenCAFile, s.TokenCAPassword = path, l.Options["ssl.truststore.password"]
 	}
-	for _, name := range slices.Sorted(maps.Keys(l.options)) {
+	for _, name := range slices.Sorted(maps.Keys(l.Options)) {
 		if short, ok := strings.CutPrefix(name, "extension_"); ok {
-			s.Extensions = append(s.Extensions, short+"="+l.options[name].Reveal())
+			s.Extensions = append(s.Extensions, short+"="+l.Options[name].Reveal())
 		}
 	}
-	if !fileURL(s.TokenURL) && (s.User == "" || s.Password == "") {
+	if !security.FileURL(s.TokenURL) && (s.User == "" || s.Password == "") {
 		return errors.New("clientId or clientSecret is missing")
 	}
 	return nil
 }
 
 // kerberos takes principal and keytab of Java's own login module.
-func (m *mm2File) kerberos(c *Cluster, get lookup, l login) error {
+func (m *mm2File) kerberos(c *Cluster, get lookup, l security.Login) error {
 	s := &c.SASL
-	s.User, s.Keytab = l.options["principal"].Reveal(), l.options["keyTab"].Reveal()
+	s.User, s.Keytab = l.Options["principal"].Reveal(), l.Options["keyTab"].Reveal()
 	s.ServiceName = m.told(c, get, "sasl.kerberos.service.name", "ServiceName")
 	if s.ServiceName == "" {
-		s.ServiceName = l.options["serviceName"].Reveal()
+		s.ServiceName = l.Options["serviceName"].Reveal()
 	}
 	switch {
-	case !strings.EqualFold(l.options["useKeyTab"].Reveal(), "true"):
+	case !strings.EqualFold(l.Options["useKeyTab"].Reveal(), "true"):
 		return errors.New("useKeyTab is not true, and a login without a keytab ends with its ticket")
 	case s.User == "" || s.Keytab == "":
 		return errors.New("principal or keyTab is missing")

@@ -10,7 +10,9 @@ import (
 
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/security"
 	"tidemark/internal/config/setting"
+	"tidemark/internal/kafka"
 )
 
 // securityKeys are the keys of address and security that are honoured, at top level and after "A.".
@@ -40,10 +42,10 @@ func (m *mm2File) cluster(alias string) Cluster {
 	m.tune(&c, anyRole, where.settings)
 	m.secure(&c, "cluster "+alias, where.security)
 	m.hide(&c)
-	if !c.usesTLS() {
+	if !c.UsesTLS() {
 		m.idle(c, "ssl.")
 	}
-	if !c.usesSASL() {
+	if !c.UsesSASL() {
 		m.idle(c, "sasl.")
 	}
 	return c
@@ -52,19 +54,19 @@ func (m *mm2File) cluster(alias string) Cluster {
 // secure gives a client its protocol, certificates and login; who names it in problems.
 func (m *mm2File) secure(c *Cluster, who string, where []layer) {
 	get := m.find(where)
-	c.SecurityProtocol, c.TLS, c.SASL = ProtocolPlaintext, TLS{VerifyHostname: true}, SASL{}
+	c.SecurityProtocol, c.TLS, c.SASL = security.ProtocolPlaintext, security.TLS{VerifyHostname: true}, security.SASL{}
 	if e, value, ok := get("security.protocol"); ok {
-		protocols := []string{ProtocolPlaintext, ProtocolSSL, ProtocolSASLPlaintext, ProtocolSASLSSL}
+		protocols := []string{security.ProtocolPlaintext, security.ProtocolSSL, security.ProtocolSASLPlaintext, security.ProtocolSASLSSL}
 		c.SecurityProtocol = strings.ToUpper(value)
 		c.From.Fields["SecurityProtocol"] = e.At()
 		if !slices.Contains(protocols, c.SecurityProtocol) {
 			m.Problem(e.At(), fmt.Sprintf("%q is no security protocol", value), "write one of "+strings.Join(protocols, ", "))
 		}
 	}
-	if c.usesTLS() {
+	if c.UsesTLS() {
 		m.tls(c, get)
 	}
-	if c.usesSASL() {
+	if c.UsesSASL() {
 		m.sasl(c, who, get)
 	}
 	c.From.Kept = m.secretsOf(*c)
@@ -73,7 +75,7 @@ func (m *mm2File) secure(c *Cluster, who string, where []layer) {
 
 // later looks up anew what the security settings refer to; nil where they hold no reference. The file itself is not read
 // again: what it says changes at the next start, for all workers at once.
-func (m *mm2File) later(c Cluster, who string, where []layer) func() (Security, error) {
+func (m *mm2File) later(c Cluster, who string, where []layer) func() (security.Security, error) {
 	refers := false
 	for _, here := range c.From.Fields {
 		_, borrowed := m.Lent(here)
@@ -82,7 +84,7 @@ func (m *mm2File) later(c Cluster, who string, where []layer) func() (Security, 
 	if !refers {
 		return nil
 	}
-	return func() (Security, error) {
+	return func() (security.Security, error) {
 		fresh := &mm2File{
 			Report: report.Report{File: m.File}, aliases: m.aliases, providers: m.providers,
 			top: m.top, clusters: m.clusters, flows: m.flows,
@@ -91,7 +93,7 @@ func (m *mm2File) later(c Cluster, who string, where []layer) func() (Security, 
 		again.From = report.Origins{File: m.File, Fields: map[string]report.At{}}
 		fresh.secure(&again, who, where)
 		if len(fresh.Problems) > 0 {
-			return Security{}, fresh.Problems
+			return security.Security{}, fresh.Problems
 		}
 		return again.Security, nil
 	}
@@ -112,15 +114,15 @@ type lookup func(key string) (entry.Entry, string, bool)
 // tls reads the ssl.* keys.
 func (m *mm2File) tls(c *Cluster, get lookup) {
 	c.TLS.CAFile = m.store(c, get, "ssl.truststore", "CAFile")
-	c.TLS.CAPassword = Secret(m.told(c, get, "ssl.truststore.password", "CAPassword"))
+	c.TLS.CAPassword = kafka.Secret(m.told(c, get, "ssl.truststore.password", "CAPassword"))
 	if text := m.inline(c, get, "ssl.truststore.certificates", "CA"); text != "" {
 		c.TLS.CAFile, c.TLS.CAPassword, c.TLS.CA = "", "", text
 	}
 	c.TLS.KeystoreFile = m.store(c, get, "ssl.keystore", "KeystoreFile")
-	c.TLS.KeystorePassword = Secret(m.told(c, get, "ssl.keystore.password", "KeystorePassword"))
-	c.TLS.KeyPassword = Secret(m.told(c, get, "ssl.key.password", "KeyPassword"))
+	c.TLS.KeystorePassword = kafka.Secret(m.told(c, get, "ssl.keystore.password", "KeystorePassword"))
+	c.TLS.KeyPassword = kafka.Secret(m.told(c, get, "ssl.key.password", "KeyPassword"))
 	c.TLS.Cert = m.inline(c, get, "ssl.keystore.certificate.chain", "Cert")
-	c.TLS.Key = Secret(m.inline(c, get, "ssl.keystore.key", "Key"))
+	c.TLS.Key = kafka.Secret(m.inline(c, get, "ssl.keystore.key", "Key"))
 	if c.TLS.Cert != "" || c.TLS.Key != "" {
 		c.TLS.KeystoreFile, c.TLS.KeystorePassword = "", ""
 	}

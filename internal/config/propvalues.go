@@ -8,7 +8,9 @@ import (
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/security"
 	"tidemark/internal/config/setting"
+	"tidemark/internal/kafka"
 )
 
 // text is the entry's value with what its references stand for.
@@ -43,7 +45,7 @@ func (m *mm2File) secretsOf(c Cluster) map[string]report.Kept {
 	out := map[string]report.Kept{}
 	for _, target := range []any{&c.TLS, &c.SASL} {
 		for _, s := range setting.Of("security", target) {
-			value, secret := reflect.TypeAssert[Secret](s.Value)
+			value, secret := reflect.TypeAssert[kafka.Secret](s.Value)
 			where, told := c.From.Fields[s.Field]
 			if !secret || !told || value == "" {
 				continue
@@ -55,8 +57,8 @@ func (m *mm2File) secretsOf(c Cluster) map[string]report.Kept {
 			if place, ok := m.comesFrom(text, value); ok {
 				out[s.Field] = place
 			}
-			if l, err := parseJAAS(text); err == nil {
-				for _, option := range l.options {
+			if l, err := security.ParseJAAS(text); err == nil {
+				for _, option := range l.Options {
 					if place, ok := m.comesFrom(option.Reveal(), value); ok {
 						out[s.Field] = place
 					}
@@ -88,7 +90,7 @@ func (m *mm2File) entryAt(where report.At) entry.Entry {
 
 // comesFrom says whether a text is one reference that stands for the value, and where that is kept. It compares, since a
 // login's own syntax can change what is put in place: a backslash in it is an escape.
-func (m *mm2File) comesFrom(text string, value Secret) (report.Kept, bool) {
+func (m *mm2File) comesFrom(text string, value kafka.Secret) (report.Kept, bool) {
 	found, places := provider.References(text)
 	if len(found) != 1 || places[0] != [2]int{0, len(text)} {
 		return report.Kept{}, false

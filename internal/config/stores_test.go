@@ -11,7 +11,7 @@ import (
 
 	"github.com/pavlo-v-chernykh/keystore-go/v4"
 
-	"tidemark/internal/config"
+	"tidemark/internal/config/security"
 )
 
 // jksStore writes a JKS store with an authority, and with the keys under the aliases.
@@ -85,7 +85,7 @@ func TestKerberosConfiguration(t *testing.T) {
 	want := func(more, path string) {
 		t.Helper()
 		c, err := parse(t, "/etc/tidemark/x.yaml", text(more)).Clusters["A"].Kafka()
-		if err != nil || c.SASL.Mechanism != config.MechanismKerberos || c.SASL.Kerberos.Config != path || c.SASL.Kerberos.Keytab != "/etc/tidemark/k" {
+		if err != nil || c.SASL.Mechanism != security.MechanismKerberos || c.SASL.Kerberos.Config != path || c.SASL.Kerberos.Keytab != "/etc/tidemark/k" {
 			t.Errorf("%+v, %v; want configuration %s", c.SASL, err, path)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/security"
 	"tidemark/internal/config/setting"
 )
 
@@ -54,7 +55,7 @@ func (y *yamlFile) tune(n *yaml.Node, path string, c *Cluster, r Role) {
 	c.From.Fields = merged(c.From.Fields, where)
 	if s, ok := parts[keySecurity]; ok {
 		keep := c.From.Fields
-		c.TLS, c.SASL = TLS{VerifyHostname: true}, SASL{}
+		c.TLS, c.SASL = security.TLS{VerifyHostname: true}, security.SASL{}
 		y.security(s, join(path, keySecurity), c)
 		c.From.Fields = merged(keep, c.From.Fields)
 	}

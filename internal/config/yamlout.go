@@ -12,7 +12,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tidemark/internal/config/security"
 	"tidemark/internal/config/setting"
+	"tidemark/internal/kafka"
 )
 
 // YAML writes the configuration in the YAML form: the keys only that differ from their defaults, those that all flows share
@@ -184,7 +186,7 @@ func (w yamlWriter) cluster(c Cluster) *yaml.Node {
 	if tuned := tunedNode(c.Client, ClientSettings{}); len(tuned.Content) > 0 {
 		put(out, keyClient, tuned)
 	}
-	if c.SecurityProtocol != ProtocolPlaintext {
+	if c.SecurityProtocol != security.ProtocolPlaintext {
 		put(out, keySecurity, w.security(c))
 	}
 	return out
@@ -192,16 +194,16 @@ func (w yamlWriter) cluster(c Cluster) *yaml.Node {
 
 // security is how a client proves who it is.
 func (w yamlWriter) security(c Cluster) *yaml.Node {
-	security := mappingOf()
-	put(security, "protocol", textNode(c.SecurityProtocol))
-	if c.usesTLS() {
-		w.inline(security, c)
-		w.fields(security, c, &c.TLS, &TLS{VerifyHostname: true})
+	out := mappingOf()
+	put(out, "protocol", textNode(c.SecurityProtocol))
+	if c.UsesTLS() {
+		w.inline(out, c)
+		w.fields(out, c, &c.TLS, &security.TLS{VerifyHostname: true})
 	}
-	if c.usesSASL() {
-		w.fields(security, c, &c.SASL, &SASL{})
+	if c.UsesSASL() {
+		w.fields(out, c, &c.SASL, &security.SASL{})
 	}
-	return security
+	return out
 }
 
 // fields writes the settings of TLS or SASL that are not at their defaults.
@@ -213,7 +215,7 @@ func (w yamlWriter) fields(out *yaml.Node, c Cluster, target, base any) {
 		if reflect.DeepEqual(s.Value.Interface(), defaults[key].Value.Interface()) {
 			continue
 		}
-		if _, secret := reflect.TypeAssert[Secret](s.Value); secret {
+		if _, secret := reflect.TypeAssert[kafka.Secret](s.Value); secret {
 			w.secret(out, c, key, s.Field)
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tidemark/internal/config"
+	"tidemark/internal/kafka"
 )
 
 // TestYAMLMeansTheSame writes every good file as YAML and reads that: the same flows, and the same clusters but for where
@@ -65,7 +66,7 @@ func placeless(c *config.Config) map[string]map[string]any {
 				if text.IsZero() {
 					continue
 				}
-				_, secret := reflect.TypeAssert[config.Secret](text)
+				_, secret := reflect.TypeAssert[kafka.Secret](text)
 				path := v.Type().Field(i).Tag.Get("kind") == "path"
 				for _, end := range []string{"File", "Env"} {
 					if short := strings.TrimSuffix(name, end); short != name && v.FieldByName(short).IsValid() {

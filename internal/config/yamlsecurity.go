@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/security"
 	"tidemark/internal/config/setting"
 )
 
@@ -32,14 +33,14 @@ func (y *yamlFile) security(n *yaml.Node, path string, c *Cluster) {
 		}
 		return
 	}
-	if here, ok := w.first(fieldsOf(&c.TLS)...); ok && !c.usesTLS() {
+	if here, ok := w.first(security.FieldsOf(&c.TLS)...); ok && !c.UsesTLS() {
 		y.Problem(here, fmt.Sprintf("has no effect with protocol %s", c.SecurityProtocol), "use SSL or SASL_SSL, or remove it")
 	}
-	if here, ok := w.first(fieldsOf(&c.SASL)...); ok && !c.usesSASL() {
+	if here, ok := w.first(security.FieldsOf(&c.SASL)...); ok && !c.UsesSASL() {
 		y.Problem(here, fmt.Sprintf("has no effect with protocol %s", c.SecurityProtocol), "use SASL_SSL or SASL_PLAINTEXT, or remove it")
 	}
 	w.certificate()
-	if c.usesSASL() {
+	if c.UsesSASL() {
 		w.credentials()
 	}
 }
@@ -61,7 +62,7 @@ func (w securityWalk) first(fields ...string) (report.At, bool) {
 // once reports a secret that is given in more than one way.
 func (w securityWalk) once(field string) (given bool) {
 	var places []report.At
-	for _, f := range passwordFields(field) {
+	for _, f := range security.PasswordFields(field) {
 		if here, ok := w.where[f]; ok {
 			places = append(places, here)
 		}
@@ -103,7 +104,7 @@ func (w securityWalk) certificate() {
 			continue
 		}
 		if _, ok := w.first(opens...); !ok {
-			here, _ := w.first(passwordFields(field)...)
+			here, _ := w.first(security.PasswordFields(field)...)
 			w.Problem(here, "there is nothing that the password opens", "add "+settingKey(opens[0], w.c)+", or remove it")
 		}
 	}
@@ -115,8 +116,8 @@ func (w securityWalk) credentials() {
 		w.Problem(w.self, "has no mechanism", "add mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
 	}
 	mechanism := w.c.SASL.Mechanism
-	used := append(usedBy(mechanism), "Mechanism")
-	for _, field := range fieldsOf(&w.c.SASL) {
+	used := append(security.UsedBy(mechanism), "Mechanism")
+	for _, field := range security.FieldsOf(&w.c.SASL) {
 		if here, ok := w.where[field]; ok && mechanism != "" && !slices.Contains(used, field) {
 			w.Problem(here, fmt.Sprintf("has no effect with mechanism %s", mechanism), "remove it")
 		}
@@ -124,19 +125,19 @@ func (w securityWalk) credentials() {
 	password := w.once("Password")
 	need := map[string]string{"User": "add username"}
 	switch mechanism {
-	case MechanismOAuth:
+	case security.MechanismOAuth:
 		need = map[string]string{"TokenURL": "add token_url: the address of the token endpoint"}
-		if _, ok := w.where["TokenURL"]; ok && !fileURL(w.c.SASL.TokenURL) {
+		if _, ok := w.where["TokenURL"]; ok && !security.FileURL(w.c.SASL.TokenURL) {
 			need["User"] = "add username: the client id"
 		}
 		if here, ok := w.where["TokenURL"]; ok {
-			if f := tokenURL(w.c.SASL.TokenURL); f != nil {
+			if f := security.TokenURL(w.c.SASL.TokenURL); f != nil {
 				w.Problem(here, f.What, f.Do)
 			}
 		}
-	case MechanismAWS:
+	case security.MechanismAWS:
 		need = nil
-	case MechanismKerberos:
+	case security.MechanismKerberos:
 		need = map[string]string{"User": "add username: the principal, such as mirror@EXAMPLE.COM", "Keytab": "add keytab: the file with the principal's keys"}
 	}
 	for _, field := range slices.Sorted(maps.Keys(need)) {
@@ -144,7 +145,7 @@ func (w securityWalk) credentials() {
 			w.Problem(w.self, "has no "+settingKey(field, w.c), need[field])
 		}
 	}
-	if slices.Contains(used, "Password") && !password && (mechanism != MechanismOAuth || !fileURL(w.c.SASL.TokenURL)) {
+	if slices.Contains(used, "Password") && !password && (mechanism != security.MechanismOAuth || !security.FileURL(w.c.SASL.TokenURL)) {
 		w.Problem(w.self, "has no password", "add password, password_file or password_env")
 	}
 }

@@ -1,4 +1,4 @@
-package config
+package security
 
 import (
 	"net/url"
@@ -7,6 +7,7 @@ import (
 
 	"tidemark/internal/config/report"
 	"tidemark/internal/config/setting"
+	"tidemark/internal/kafka"
 )
 
 // Values of Security.SecurityProtocol.
@@ -27,13 +28,13 @@ type Security struct {
 	Again func() (Security, error) `json:"-" yaml:"-"` // looks up anew what it refers to; nil where it refers to nothing
 }
 
-// usesTLS says whether connections are encrypted.
-func (s Security) usesTLS() bool {
+// UsesTLS says whether connections are encrypted.
+func (s Security) UsesTLS() bool {
 	return s.SecurityProtocol == ProtocolSSL || s.SecurityProtocol == ProtocolSASLSSL
 }
 
-// usesSASL says whether there is a login.
-func (s Security) usesSASL() bool {
+// UsesSASL says whether there is a login.
+func (s Security) UsesSASL() bool {
 	return s.SecurityProtocol == ProtocolSASLPlaintext || s.SecurityProtocol == ProtocolSASLSSL
 }
 
@@ -43,40 +44,40 @@ func (s Security) usesSASL() bool {
 type TLS struct {
 	CAFile               string `security:"ca" kind:"path"` // authorities to trust
 	CA                   string
-	CAPassword           Secret `security:"ca_password"` // of a PKCS12 or JKS store; of each password at most one of three is set
-	CAPasswordFile       string `security:"ca_password_file" kind:"path"`
-	CAPasswordEnv        string `security:"ca_password_env"`
-	CertFile             string `security:"cert" kind:"path"` // client certificate chain, PEM
+	CAPassword           kafka.Secret `security:"ca_password"` // of a PKCS12 or JKS store; of each password at most one of three is set
+	CAPasswordFile       string       `security:"ca_password_file" kind:"path"`
+	CAPasswordEnv        string       `security:"ca_password_env"`
+	CertFile             string       `security:"cert" kind:"path"` // client certificate chain, PEM
 	Cert                 string
 	KeyFile              string `security:"key" kind:"path"` // client private key, PEM
-	Key                  Secret
-	KeystoreFile         string `security:"keystore" kind:"path"` // private key and chain in one file
-	KeystorePassword     Secret `security:"keystore_password"`
-	KeystorePasswordFile string `security:"keystore_password_file" kind:"path"`
-	KeystorePasswordEnv  string `security:"keystore_password_env"`
-	KeyPassword          Secret `security:"key_password"` // of an encrypted PEM key, or of a JKS store's key; default the store's
-	KeyPasswordFile      string `security:"key_password_file" kind:"path"`
-	KeyPasswordEnv       string `security:"key_password_env"`
-	VerifyHostname       bool   `security:"verify_hostname"` // default true: the server's name must be in its certificate
+	Key                  kafka.Secret
+	KeystoreFile         string       `security:"keystore" kind:"path"` // private key and chain in one file
+	KeystorePassword     kafka.Secret `security:"keystore_password"`
+	KeystorePasswordFile string       `security:"keystore_password_file" kind:"path"`
+	KeystorePasswordEnv  string       `security:"keystore_password_env"`
+	KeyPassword          kafka.Secret `security:"key_password"` // of an encrypted PEM key, or of a JKS store's key; default the store's
+	KeyPasswordFile      string       `security:"key_password_file" kind:"path"`
+	KeyPasswordEnv       string       `security:"key_password_env"`
+	VerifyHostname       bool         `security:"verify_hostname"` // default true: the server's name must be in its certificate
 }
 
 // SASL is how a client proves who it is. Which fields are set depends on Mechanism, see usedBy. Of Password,
 // PasswordFile and PasswordEnv at most one is set.
 type SASL struct {
-	Mechanism    string `security:"mechanism" choice:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER AWS_MSK_IAM GSSAPI"`
-	User         string `security:"username"`                  // the client id with OAUTHBEARER, the principal with GSSAPI
-	Password     Secret `security:"password"`                  // the client secret with OAUTHBEARER
-	PasswordFile string `security:"password_file" kind:"path"` // one trailing line end is removed
-	PasswordEnv  string `security:"password_env"`              // an environment variable's name
+	Mechanism    string       `security:"mechanism" choice:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER AWS_MSK_IAM GSSAPI"`
+	User         string       `security:"username"`                  // the client id with OAUTHBEARER, the principal with GSSAPI
+	Password     kafka.Secret `security:"password"`                  // the client secret with OAUTHBEARER
+	PasswordFile string       `security:"password_file" kind:"path"` // one trailing line end is removed
+	PasswordEnv  string       `security:"password_env"`              // an environment variable's name
 
-	TokenURL            string   `security:"token_url"` // of the client credentials grant; or file: and a path, for a token that others renew
-	TokenCAFile         string   `security:"token_ca" kind:"path"`
-	TokenCAPassword     Secret   `security:"token_ca_password"`
-	TokenCAPasswordFile string   `security:"token_ca_password_file" kind:"path"`
-	TokenCAPasswordEnv  string   `security:"token_ca_password_env"`
-	TokenEncoded        bool     `security:"token_urlencode"` // client id and secret are URL-encoded in the request's header, as RFC 6749 wants and Java does not
-	Scope               string   `security:"scope"`
-	Extensions          []string `security:"extensions" kind:"pairs"` // name=value
+	TokenURL            string       `security:"token_url"` // of the client credentials grant; or file: and a path, for a token that others renew
+	TokenCAFile         string       `security:"token_ca" kind:"path"`
+	TokenCAPassword     kafka.Secret `security:"token_ca_password"`
+	TokenCAPasswordFile string       `security:"token_ca_password_file" kind:"path"`
+	TokenCAPasswordEnv  string       `security:"token_ca_password_env"`
+	TokenEncoded        bool         `security:"token_urlencode"` // client id and secret are URL-encoded in the request's header, as RFC 6749 wants and Java does not
+	Scope               string       `security:"scope"`
+	Extensions          []string     `security:"extensions" kind:"pairs"` // name=value
 
 	AWSProfile     string `security:"aws_profile"` // of the shared configuration; empty: what the environment says
 	AWSRole        string `security:"aws_role"`    // to assume; empty: none
@@ -99,19 +100,20 @@ const (
 	MechanismKerberos = "GSSAPI"
 )
 
-func mechanisms() []string {
+// Mechanisms are all of them.
+func Mechanisms() []string {
 	return []string{MechanismPlain, MechanismScram256, MechanismScram512, MechanismOAuth, MechanismAWS, MechanismKerberos}
 }
 
-// passwordFields are the three ways to give a password, by the field of the first.
-func passwordFields(field string) []string { return []string{field, field + "File", field + "Env"} }
+// PasswordFields are the three ways to give a password, by the field of the first.
+func PasswordFields(field string) []string { return []string{field, field + "File", field + "Env"} }
 
-// usedBy are the fields of SASL that have an effect with a mechanism, beside Mechanism itself.
-func usedBy(mechanism string) []string {
-	password := passwordFields("Password")
+// UsedBy are the fields of SASL that have an effect with a mechanism, beside Mechanism itself.
+func UsedBy(mechanism string) []string {
+	password := PasswordFields("Password")
 	switch mechanism {
 	case MechanismOAuth:
-		return slices.Concat([]string{"User"}, password, passwordFields("TokenCAPassword"), []string{"TokenURL", "TokenCAFile", "TokenEncoded", "Scope", "Extensions"})
+		return slices.Concat([]string{"User"}, password, PasswordFields("TokenCAPassword"), []string{"TokenURL", "TokenCAFile", "TokenEncoded", "Scope", "Extensions"})
 	case MechanismAWS:
 		return []string{"AWSProfile", "AWSRole", "AWSRoleSession", "AWSExternalID", "AWSSTSRegion"}
 	case MechanismKerberos:
@@ -120,8 +122,8 @@ func usedBy(mechanism string) []string {
 	return slices.Concat([]string{"User"}, password)
 }
 
-// fieldsOf are the names of a struct's fields that a key of the security mapping sets.
-func fieldsOf(target any) []string {
+// FieldsOf are the names of a struct's fields that a key of the security mapping sets.
+func FieldsOf(target any) []string {
 	var out []string
 	for _, s := range setting.Of("security", target) {
 		out = append(out, s.Field)
@@ -130,8 +132,8 @@ func fieldsOf(target any) []string {
 	return out
 }
 
-// tokenURL is what is wrong with the address of a token endpoint.
-func tokenURL(text string) *report.Fault {
+// TokenURL is what is wrong with the address of a token endpoint.
+func TokenURL(text string) *report.Fault {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
@@ -146,4 +148,5 @@ func tokenURL(text string) *report.Fault {
 	return report.Wrong("is no URL of a token", "write https://host/path, or file:///path of a token that is renewed there")
 }
 
-func fileURL(text string) bool { return strings.HasPrefix(text, "file:") }
+// FileURL says whether a token is read from a file.
+func FileURL(text string) bool { return strings.HasPrefix(text, "file:") }

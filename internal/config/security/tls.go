@@ -1,4 +1,4 @@
-package config
+package security
 
 import (
 	"crypto/tls"
@@ -90,10 +90,10 @@ func storeProblem(from report.Origins, what, file string, err error, password st
 	switch {
 	case errors.Is(err, kafka.ErrStorePassword):
 		do = "give the store's password, which keytool -list asks for"
-		at = append(passwordFields(password), fields...)
+		at = append(PasswordFields(password), fields...)
 	case errors.Is(err, kafka.ErrKeyPassword):
 		do = "give the key's own password"
-		at = append(passwordFields("KeyPassword"), fields...)
+		at = append(PasswordFields("KeyPassword"), fields...)
 	case errors.Is(err, kafka.ErrNoKey):
 		do = "name a store with one private key and its certificates"
 	case errors.Is(err, kafka.ErrSeveralKeys):

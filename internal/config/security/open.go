@@ -1,4 +1,4 @@
-package config
+package security
 
 import (
 	"crypto/tls"
@@ -14,10 +14,10 @@ import (
 	"tidemark/internal/kafka"
 )
 
-// open reads the stores, files and variables that are named, and returns what a connection is secured with. The error holds
+// Open reads the stores, files and variables that are named, and returns what a connection is secured with. The error holds
 // a report.Problem for each that cannot be used, with its place in the configuration, and no secret. renew does the same
 // again, see renewal; it is nil where nothing can change.
-func (s Security) open() (conf *tls.Config, login *kafka.SASL, renew func() (*tls.Config, *kafka.SASL, error), err error) {
+func (s Security) Open() (conf *tls.Config, login *kafka.SASL, renew func() (*tls.Config, *kafka.SASL, error), err error) {
 	if conf, login, err = s.credentials(); err != nil {
 		return nil, nil, nil, err
 	}
@@ -29,8 +29,8 @@ func (s Security) open() (conf *tls.Config, login *kafka.SASL, renew func() (*tl
 
 // mayChange says whether what the security settings name can be another one at the next connection.
 func (s Security) mayChange() bool {
-	files := slices.Concat(passwordFields("CAPassword")[1:], passwordFields("KeystorePassword")[1:], passwordFields("KeyPassword")[1:],
-		passwordFields("Password")[1:], passwordFields("TokenCAPassword")[1:], []string{"CAFile", "CertFile", "KeyFile", "KeystoreFile", "TokenCAFile"})
+	files := slices.Concat(PasswordFields("CAPassword")[1:], PasswordFields("KeystorePassword")[1:], PasswordFields("KeyPassword")[1:],
+		PasswordFields("Password")[1:], PasswordFields("TokenCAPassword")[1:], []string{"CAFile", "CertFile", "KeyFile", "KeystoreFile", "TokenCAFile"})
 	for _, target := range []any{&s.TLS, &s.SASL} {
 		for _, one := range setting.Of("security", target) {
 			if slices.Contains(files, one.Field) && !one.Value.IsZero() {
@@ -46,10 +46,10 @@ func (s Security) credentials() (*tls.Config, *kafka.SASL, error) {
 	var conf *tls.Config
 	var login *kafka.SASL
 	var confErr, loginErr error
-	if s.usesTLS() {
+	if s.UsesTLS() {
 		conf, confErr = s.TLS.config(s.From)
 	}
-	if s.usesSASL() {
+	if s.UsesSASL() {
 		login, loginErr = s.SASL.login(s.From)
 	}
 	return conf, login, errors.Join(confErr, loginErr)
@@ -116,7 +116,7 @@ func (s SASL) login(from report.Origins) (*kafka.SASL, error) {
 }
 
 // oauth is where tokens come from.
-func (s SASL) oauth(from report.Origins, secret Secret) (*kafka.OAuth, error) {
+func (s SASL) oauth(from report.Origins, secret kafka.Secret) (*kafka.OAuth, error) {
 	o := &kafka.OAuth{
 		TokenURL: s.TokenURL, ClientID: s.User, ClientSecret: secret, Scope: s.Scope, Encoded: s.TokenEncoded,
 		Extensions: map[string]string{},
@@ -128,8 +128,8 @@ func (s SASL) oauth(from report.Origins, secret Secret) (*kafka.OAuth, error) {
 	if s.TokenCAFile != "" {
 		// The same as ca is for brokers, under names of its own.
 		here := report.Origins{File: from.File, Fields: map[string]report.At{}}
-		for i, field := range append([]string{"CAFile"}, passwordFields("CAPassword")...) {
-			own := append([]string{"TokenCAFile"}, passwordFields("TokenCAPassword")...)[i]
+		for i, field := range append([]string{"CAFile"}, PasswordFields("CAPassword")...) {
+			own := append([]string{"TokenCAFile"}, PasswordFields("TokenCAPassword")...)[i]
 			if place, ok := from.Fields[own]; ok {
 				here.Fields[field] = place
 			}
@@ -164,40 +164,40 @@ func krb5Conf(named string) string {
 }
 
 // secret is the value of the one of three fields that is set; empty where none is.
-func secret(from report.Origins, field string, inline Secret, file, env string) (Secret, error) {
-	names := passwordFields(field)
+func secret(from report.Origins, field string, inline kafka.Secret, file, env string) (kafka.Secret, error) {
+	names := PasswordFields(field)
 	switch {
 	case file != "":
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return "", from.Problem(readError(err), "name a file that can be read, with the password in it", names[1])
 		}
-		if blank(string(data)) {
-			return "", from.Problem(fmt.Sprintf("file %s %s", file, isBlank), writePassword, names[1])
+		if Blank(string(data)) {
+			return "", from.Problem(fmt.Sprintf("file %s %s", file, IsBlank), WritePassword, names[1])
 		}
-		return Secret(strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")), nil
+		return kafka.Secret(strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")), nil
 	case env != "":
 		text := os.Getenv(env)
 		switch {
 		case text == "":
 			return "", from.Problem(fmt.Sprintf("environment variable %s is not set", env), "set it to the password", names[2])
-		case blank(text):
+		case Blank(text):
 			return "", from.Problem(fmt.Sprintf("environment variable %s holds nothing but white space", env), "set it to the password", names[2])
 		}
-		return Secret(text), nil
+		return kafka.Secret(text), nil
 	}
 	return inline, nil
 }
 
 // What is said of a secret that is none.
 const (
-	isBlank       = "is empty, or holds nothing but white space"
-	writePassword = "write the password into it"
+	IsBlank       = "is empty, or holds nothing but white space"
+	WritePassword = "write the password into it"
 )
 
-// blank says whether what a file, a variable or a provider gives is no secret: whoever renews a file can empty it first,
+// Blank says whether what a file, a variable or a provider gives is no secret: whoever renews a file can empty it first,
 // and a password of blanks alone is refused by every broker. Blanks beside other characters are part of a secret.
-func blank(text string) bool { return strings.TrimSpace(text) == "" }
+func Blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // readError words why a file cannot be read; the system's error names the file.
 func readError(err error) string { return strings.TrimPrefix(err.Error(), "open ") }

@@ -1,41 +1,43 @@
-package config
+package security
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"tidemark/internal/kafka"
 )
 
-// login is what a sasl.jaas.config says. Its options hold the password: it is never printed.
-type login struct {
+// Login is what a sasl.jaas.config says. Its options hold the password: it is never printed.
+type Login struct {
 	module  string // the class name's last part
-	options map[string]Secret
+	Options map[string]kafka.Secret
 }
 
-// parseJAAS reads "class.name required user="x" password="y";" as Kafka's JaasConfig does: words are separated by
+// ParseJAAS reads "class.name required user="x" password="y";" as Kafka's JaasConfig does: words are separated by
 // blanks, texts may stand in double quotes with backslash escapes, and a semicolon ends the entry. Its errors hold
 // nothing of the text.
-func parseJAAS(text string) (login, error) {
+func ParseJAAS(text string) (Login, error) {
 	words, err := jaasWords(text)
 	if err != nil {
-		return login{}, err
+		return Login{}, err
 	}
 	if len(words) < 3 || words[len(words)-1] != ";" {
-		return login{}, errors.New("the text does not end in a semicolon")
+		return Login{}, errors.New("the text does not end in a semicolon")
 	}
-	out := login{module: words[0][strings.LastIndex(words[0], ".")+1:], options: map[string]Secret{}}
+	out := Login{module: words[0][strings.LastIndex(words[0], ".")+1:], Options: map[string]kafka.Secret{}}
 	switch strings.ToLower(words[1]) {
 	case "required", "requisite", "sufficient", "optional":
 	default:
-		return login{}, errors.New(`the second word is not "required"`)
+		return Login{}, errors.New(`the second word is not "required"`)
 	}
 	rest := words[2 : len(words)-1]
 	for len(rest) > 0 {
 		if len(rest) < 3 || rest[1] != "=" || rest[0] == "=" {
-			return login{}, errors.New("an option is not of the form name=\"value\"")
+			return Login{}, errors.New("an option is not of the form name=\"value\"")
 		}
-		out.options[rest[0]] = Secret(rest[2])
+		out.Options[rest[0]] = kafka.Secret(rest[2])
 		rest = rest[3:]
 	}
 	return out, nil
@@ -110,8 +112,8 @@ func modules(mechanism string) []string {
 	return []string{"ScramLoginModule"}
 }
 
-// suits says whether the login module can serve the mechanism.
-func (l login) suits(mechanism string) error {
+// Suits says whether the login module can serve the mechanism.
+func (l Login) Suits(mechanism string) error {
 	want := modules(mechanism)
 	if !slices.Contains(want, l.module) {
 		return fmt.Errorf("mechanism %s needs login module %s, and another one is named", mechanism, strings.Join(want, " or "))
@@ -119,24 +121,24 @@ func (l login) suits(mechanism string) error {
 	return nil
 }
 
-// basic takes user and password of PLAIN and SCRAM.
-func (l login) basic(s *SASL) error {
-	if l.options["username"] == "" || l.options["password"] == "" {
+// Basic takes user and password of PLAIN and SCRAM.
+func (l Login) Basic(s *SASL) error {
+	if l.Options["username"] == "" || l.Options["password"] == "" {
 		return errors.New("username or password is missing")
 	}
-	s.User, s.Password = l.options["username"].Reveal(), l.options["password"]
+	s.User, s.Password = l.Options["username"].Reveal(), l.Options["password"]
 	return nil
 }
 
-// aws takes the profile and the role. Keys in the login itself are not read.
-func (l login) aws(s *SASL) error {
+// AWS takes the profile and the role. Keys in the login itself are not read.
+func (l Login) AWS(s *SASL) error {
 	for _, name := range []string{"awsRoleAccessKeyId", "awsRoleSecretAccessKey", "awsRoleSessionToken"} {
-		if l.options[name] != "" {
+		if l.Options[name] != "" {
 			return fmt.Errorf("%s: keys are not read from the login; let the environment or a profile hold them", name)
 		}
 	}
-	s.AWSProfile = l.options["awsProfileName"].Reveal()
-	s.AWSRole, s.AWSRoleSession = l.options["awsRoleArn"].Reveal(), l.options["awsRoleSessionName"].Reveal()
-	s.AWSExternalID, s.AWSSTSRegion = l.options["awsRoleExternalId"].Reveal(), l.options["awsStsRegion"].Reveal()
+	s.AWSProfile = l.Options["awsProfileName"].Reveal()
+	s.AWSRole, s.AWSRoleSession = l.Options["awsRoleArn"].Reveal(), l.Options["awsRoleSessionName"].Reveal()
+	s.AWSExternalID, s.AWSSTSRegion = l.Options["awsRoleExternalId"].Reveal(), l.Options["awsStsRegion"].Reveal()
 	return nil
 }
