@@ -130,7 +130,7 @@ func (m *mm2File) loss(e entry.Entry, key string, s scope, reads readingKey) str
 			continue
 		}
 		f := DefaultFlow(name.Source, name.Target)
-		m.reading(&f, name, fieldsAt{})
+		m.reading(&f, name, Places{})
 		have, does := f.Isolation, map[string]string{ReadCommitted: "copies committed records only", ReadUncommitted: "copies records of aborted transactions too"}
 		if reads.field == "Start" {
 			have, does = f.Start, map[string]string{StartEarliest: "copies everything that " + f.Source + " has at the first start", StartLatest: "copies nothing that " + f.Source + " has at the first start"}

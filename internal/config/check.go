@@ -14,11 +14,12 @@ import (
 // tidemark-verdicts.<alias>.internal.
 const maxAlias = 100
 
-// check judges what both kinds of file have in common, once every field has its value. It fills in the one value that
+// Check judges what all kinds of file have in common, once every field has its value. It fills in the one value that
 // follows from others (PositionsInterval) and otherwise changes nothing.
-func check(r *report.Report, c *Config, p *positions) {
+func (d *Draft) Check() {
+	r, c := &d.Report, d.config
 	for _, alias := range slices.Sorted(maps.Keys(c.Clusters)) {
-		checkAlias(r, alias, p.clusters[alias])
+		checkAlias(r, alias, d.clusters[alias])
 	}
 	enabled := 0
 	for i := range c.Flows {
@@ -26,14 +27,14 @@ func check(r *report.Report, c *Config, p *positions) {
 		if f.Enabled {
 			enabled++
 		}
-		checkFlow(r, c, *f, p.flows[f.Name()])
+		checkFlow(r, c, *f, d.flows[f.Name()])
 		// The file's intervals are upper limits, also for what MirrorMaker 2 has no key for.
 		f.PositionsInterval = min(f.PositionsInterval, f.EmitCheckpointsInterval, f.SyncGroupOffsetsInterval)
 	}
 	if enabled == 0 && len(r.Problems) == 0 {
 		r.Problem(report.At{}, "no flow is enabled", "enable one: enabled: true in YAML, A->B.enabled = true in a properties file")
 	}
-	checkLoops(r, c, p)
+	checkLoops(r, c, d.flows)
 }
 
 func checkAlias(r *report.Report, alias string, here report.At) {
@@ -47,7 +48,7 @@ func checkAlias(r *report.Report, alias string, here report.At) {
 	}
 }
 
-func checkFlow(r *report.Report, c *Config, f Flow, where fieldsAt) {
+func checkFlow(r *report.Report, c *Config, f Flow, where Places) {
 	known := slices.Sorted(maps.Keys(c.Clusters))
 	for _, side := range []struct{ field, alias string }{{"Source", f.Source}, {"Target", f.Target}} {
 		here := where.of(side.field)
@@ -78,7 +79,7 @@ func checkFlow(r *report.Report, c *Config, f Flow, where fieldsAt) {
 // checkLoops refuses pairs of flows in which a record would travel for ever, as far as their lists tell, and notes those in
 // which it could. With lists that do not overlap identity in both directions is a sound set-up; what only the names of
 // real topics tell is left to the run, where neither flow takes a topic that both would take.
-func checkLoops(r *report.Report, c *Config, p *positions) {
+func checkLoops(r *report.Report, c *Config, flows map[FlowName]Places) {
 	identity := map[FlowName]bool{}
 	for _, f := range c.EnabledFlows() {
 		identity[f.Name()] = f.Policy == PolicyIdentity
@@ -90,7 +91,7 @@ func checkLoops(r *report.Report, c *Config, p *positions) {
 		}
 		if s, err := c.Selection(f); err == nil { // a pattern that is wrong was reported before
 			if topic, found := s.RoundTrip(); found {
-				r.Problem(p.flows[f.Name()].of("Policy"), fmt.Sprintf("flows %s and %s both keep topic names and both mirror %q, which would be copied round and round", f.Name(), back, topic),
+				r.Problem(flows[f.Name()].of("Policy"), fmt.Sprintf("flows %s and %s both keep topic names and both mirror %q, which would be copied round and round", f.Name(), back, topic),
 					"let one of them exclude what the other mirrors, or give one of them policy default, which adds the source's alias to names")
 				continue
 			}

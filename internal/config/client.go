@@ -191,14 +191,20 @@ func (s ClientSettings) or(r Role) ClientSettings {
 	return s
 }
 
+// Clients are those of a flow that do not use what their clusters say.
+func (c *Config) Clients(f FlowName) map[Role]Cluster {
+	if c.clients == nil {
+		return nil
+	}
+	return c.clients(f)
+}
+
 // Client is how the client of a flow with that role reaches its cluster. Every setting that it has a use for has its value.
 func (c *Config) Client(f FlowName, r Role) Cluster {
 	out := c.Clusters[r.alias(f)]
 	out.Client = out.Client.only(r)
-	if c.clients != nil {
-		if own, ok := c.clients(f)[r]; ok {
-			out = own
-		}
+	if own, ok := c.Clients(f)[r]; ok {
+		out = own
 	}
 	out.Client = out.Client.or(r)
 	return out

@@ -23,8 +23,8 @@ type Config struct {
 	Warnings []string           // keys that say nothing to anybody, most likely misspelt or misplaced, in the order of the file
 
 	// clients are those of a flow. A function, since fmt prints the secrets of a field that is not exported.
-	clients    func(FlowName) map[Role]Cluster
-	properties bool // a MirrorMaker 2 properties file
+	clients func(FlowName) map[Role]Cluster
+	form    Form
 }
 
 // Examined is all that there is to say about one file.
@@ -33,39 +33,28 @@ type Examined struct {
 	Problems report.Problems // in the order of the file
 	Remarks  []report.Remark // in the order of the file; they are there beside problems too
 
-	places *positions
+	flows map[FlowName]Places
 }
 
 // Given is where the file sets a field of a flow: the key as written, and its line. ok is false where the field has its
 // default.
 func (e Examined) Given(flow FlowName, field string) (key string, line int, ok bool) {
-	if e.places == nil {
-		return "", 0, false
-	}
-	where, ok := e.places.flows[flow][field]
+	where, ok := e.flows[flow][field]
 	return where.Key, where.Line, ok
 }
 
 // Properties says that the file is one of MirrorMaker 2, not YAML.
-func (c *Config) Properties() bool { return c.properties }
+func (c *Config) Properties() bool { return c.form.Tag == "mm2" }
 
 // FlowKey is the key of this kind of file that sets a field of Flow: "sync_groups" or "sync.group.offsets.enabled" for
 // SyncGroupOffsets. It is empty where no single key does.
 func (c *Config) FlowKey(field string) string {
 	f, _ := reflect.TypeFor[Flow]().FieldByName(field)
-	if c.properties {
-		return f.Tag.Get("mm2")
-	}
-	return f.Tag.Get("yaml")
+	return f.Tag.Get(c.form.Tag)
 }
 
 // BootstrapKey is the key of this kind of file that holds a cluster's addresses.
-func (c *Config) BootstrapKey(alias string) string {
-	if c.properties {
-		return alias + "." + propBootstrap
-	}
-	return join(join(keyClusters, alias), "bootstrap")
-}
+func (c *Config) BootstrapKey(alias string) string { return c.form.Bootstrap(alias) }
 
 // Cluster is how to reach one Kafka cluster. The tags name the keys: yaml under clusters.<alias>, security under
 // clusters.<alias>.security.

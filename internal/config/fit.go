@@ -1,12 +1,11 @@
 package config
 
 import (
-	"tidemark/internal/config/report"
 	"tidemark/internal/config/setting"
 )
 
-// fit keeps the sizes of a flow's client in proportion to each other and to the flow's memory.
-func fit(r *report.Report, f Flow, role Role, c *Cluster) {
+// Fit keeps the sizes of a flow's client in proportion to each other and to the flow's memory.
+func (d *Draft) Fit(f Flow, role Role, c *Cluster) {
 	if role != SourceConsumer {
 		return
 	}
@@ -15,7 +14,7 @@ func fit(r *report.Report, f Flow, role Role, c *Cluster) {
 			return
 		}
 		here := c.From.Fields[field]
-		r.Note(here.Line, "%s is out of bounds: %s is used by flow %s, since %s", here.Key, setting.Size(most), f.Name(), why)
+		d.Note(here.Line, "%s is out of bounds: %s is used by flow %s, since %s", here.Key, setting.Size(most), f.Name(), why)
 		*value = most
 	}
 	// Two responses fit into the memory, or fetching and producing would wait for each other.

@@ -78,11 +78,11 @@ func (m *mm2File) find(where []layer) lookup {
 }
 
 // clients gives the clients of a flow their values, those that differ from their cluster's.
-func (m *mm2File) clients(c *Config, f Flow) map[Role]Cluster {
+func (m *mm2File) clients(f Flow) map[Role]Cluster {
 	out := map[Role]Cluster{}
 	secured := slices.Concat(security.FieldsOf(&security.TLS{}), security.FieldsOf(&security.SASL{}))
 	for _, r := range Roles() {
-		base, ok := c.Clusters[r.alias(f.Name())]
+		base, ok := m.Cluster(r.alias(f.Name()))
 		if !ok {
 			continue
 		}
@@ -97,7 +97,7 @@ func (m *mm2File) clients(c *Config, f Flow) map[Role]Cluster {
 			}
 			m.secure(&client, fmt.Sprintf("the %s of cluster %s", r, base.Alias), where.security)
 		}
-		fit(&m.Report, f, r, &client)
+		m.Fit(f, r, &client)
 		m.hide(&client)
 		out[r] = client
 	}

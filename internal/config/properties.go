@@ -34,7 +34,8 @@ const (
 // Whose value wins follows MirrorMaker 2. For a flow's settings: "A->B.key" before the top-level key. For a cluster's
 // address and security: "A.key" before the top-level key. For what a consumer's keys say see reading.
 type mm2File struct {
-	report.Report
+	*Draft
+
 	aliases   []string
 	providers provider.Set
 	all       map[string]entry.Entry              // by the whole key
@@ -46,33 +47,31 @@ type mm2File struct {
 
 func parseProperties(name string, data []byte, outside provider.Outside) Examined {
 	m := &mm2File{
-		Report:   report.Report{File: name},
+		Draft:    NewDraft(name, form()),
 		top:      map[string]entry.Entry{},
 		clusters: map[string]map[string]entry.Entry{},
 		flows:    map[FlowName]map[string]entry.Entry{},
 	}
 	if line := yamlLine(data); line > 0 {
 		m.Problem(report.At{Line: line}, "this looks like YAML", "name the file .yaml, or write key = value pairs as MirrorMaker 2 does: clusters = A, B")
-		return finish(&m.Report, nil, nil)
+		return m.Examined()
 	}
 	m.sort(entry.Read(&m.Report, data), outside)
-	c := &Config{File: name, Clusters: map[string]Cluster{}, properties: true}
-	clients := map[FlowName]map[Role]Cluster{}
-	c.clients = func(f FlowName) map[Role]Cluster { return clients[f] }
-	places := newPositions()
 	for _, alias := range m.aliases {
-		c.Clusters[alias] = m.cluster(alias)
-		places.clusters[alias] = m.top[propClusters].At()
+		m.AddCluster(m.cluster(alias), m.top[propClusters].At())
 	}
-	for _, flow := range m.named() {
-		f, where := m.flow(flow)
-		c.Flows = append(c.Flows, f)
-		clients[flow] = m.clients(c, f)
-		places.flows[flow] = where
+	for _, name := range m.named() {
+		f, where := m.flow(name)
+		m.AddFlow(f, where, m.clients(f))
 	}
-	check(&m.Report, c, places)
-	m.explain(c, places)
-	return finish(&m.Report, c, places)
+	m.Check()
+	m.explain()
+	return m.Examined()
+}
+
+// form is how such a file names what it sets.
+func form() Form {
+	return Form{Tag: "mm2", Bootstrap: func(alias string) string { return alias + "." + propBootstrap }}
 }
 
 // yamlLine is the line on which the clusters key begins a mapping or a list, as in YAML; 0 where none does. As a
@@ -191,10 +190,10 @@ func (m *mm2File) named() []FlowName {
 }
 
 // flow gives one flow its values: defaults, then the top level, then its own keys.
-func (m *mm2File) flow(name FlowName) (Flow, fieldsAt) {
+func (m *mm2File) flow(name FlowName) (Flow, Places) {
 	f := DefaultFlow(name.Source, name.Target)
 	f.Enabled, f.SyncGroupOffsets = false, false // MirrorMaker 2's defaults in a dedicated file
-	where := fieldsAt{}
+	where := Places{}
 	own := m.flows[name]
 	fields := setting.Of("mm2", &f)
 	for _, layer := range []map[string]entry.Entry{m.top, own} {
@@ -234,7 +233,7 @@ func (m *mm2File) flow(name FlowName) (Flow, fieldsAt) {
 
 // renamed reads a key of MirrorMaker 2 before 4.0 (topics.blacklist). Version 4 ignores it and so mirrors what was
 // excluded before; the one who wrote it meant it.
-func (m *mm2File) renamed(e entry.Entry, old string, layer map[string]entry.Entry, fields map[string]setting.Setting, where fieldsAt) {
+func (m *mm2File) renamed(e entry.Entry, old string, layer map[string]entry.Entry, fields map[string]setting.Setting, where Places) {
 	now := renamedKeys()[old]
 	if _, both := layer[now]; both {
 		m.Note(e.Line, "%s has no effect beside %s", e.Key, now)
@@ -246,7 +245,7 @@ func (m *mm2File) renamed(e entry.Entry, old string, layer map[string]entry.Entr
 
 // set reads one value by the type of its field; key is the entry's key without the prefix, whose ending names the unit
 // of an interval.
-func (m *mm2File) set(s setting.Setting, key string, e entry.Entry, where fieldsAt) {
+func (m *mm2File) set(s setting.Setting, key string, e entry.Entry, where Places) {
 	value, ok := m.text(e)
 	if !ok {
 		return
@@ -314,7 +313,7 @@ func (m *mm2File) policy(f *Flow, e entry.Entry) {
 // a partition begins. It builds that consumer in layers; from the weakest: "A->B.consumer.", "A.consumer.",
 // "A->B.source.consumer.". A top-level "source.consumer." has no effect there; here it is the weakest layer, since it can
 // only mean this.
-func (m *mm2File) reading(f *Flow, name FlowName, where fieldsAt) {
+func (m *mm2File) reading(f *Flow, name FlowName, where Places) {
 	for _, key := range readingKeys() {
 		v := reflect.ValueOf(f).Elem().FieldByName(key.field)
 		for _, layer := range []struct {
@@ -347,7 +346,7 @@ func readingKeys() []readingKey {
 }
 
 // explain notes where a default differs from what the file's reader may expect, and every key that has no effect.
-func (m *mm2File) explain(c *Config, p *positions) {
+func (m *mm2File) explain() {
 	for _, key := range slices.Sorted(maps.Keys(m.top)) {
 		m.judge(m.top[key], key, topScope)
 	}
@@ -356,8 +355,8 @@ func (m *mm2File) explain(c *Config, p *positions) {
 			m.judge(m.clusters[alias][key], key, clusterScope)
 		}
 	}
-	for _, f := range c.EnabledFlows() {
-		where := p.flows[f.Name()]
+	for _, f := range m.EnabledFlows() {
+		where, _ := m.Flow(f.Name())
 		if _, given := where["SyncGroupOffsets"]; !given {
 			m.NoteOn(0, "SyncGroupOffsets", "flow %s: group positions are translated but not committed on %s, as is MirrorMaker 2's default; sync.group.offsets.enabled = true commits them", f.Name(), f.Target)
 		}

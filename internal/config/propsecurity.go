@@ -86,7 +86,7 @@ func (m *mm2File) later(c Cluster, who string, where []layer) func() (security.S
 	}
 	return func() (security.Security, error) {
 		fresh := &mm2File{
-			Report: report.Report{File: m.File}, aliases: m.aliases, providers: m.providers,
+			Draft: NewDraft(m.File, form()), aliases: m.aliases, providers: m.providers,
 			top: m.top, clusters: m.clusters, flows: m.flows,
 		}
 		again := c

@@ -27,30 +27,31 @@ const (
 // parseYAML reads the YAML form. It walks the nodes itself instead of decoding into structs: yaml's own strict mode
 // reports unknown keys without a suggestion, and quotes the values of wrong types, passwords included.
 func parseYAML(name string, data []byte) Examined {
-	y := yamlFile{Report: report.Report{File: name}}
+	y := yamlFile{NewDraft(name, Form{Tag: "yaml", Bootstrap: bootstrapKey})}
 	root := y.document(data)
 	if root == nil {
-		return finish(&y.Report, nil, nil)
+		return y.Examined()
 	}
 	parts := y.mapping(root, "", []string{keyClusters, keyDefaults, keyFlows})
-	c := &Config{File: name, Clusters: map[string]Cluster{}}
-	places := newPositions()
 	if n, ok := parts[keyClusters]; ok {
-		y.clusters(n, c, places)
+		y.clusters(n)
 	} else {
 		y.Problem(report.At{}, "there is no "+keyClusters+" key", "name the clusters: clusters: {A: {bootstrap: ...}, B: {bootstrap: ...}}")
 	}
 	if n, ok := parts[keyFlows]; ok {
-		y.flows(n, parts[keyDefaults], c, places)
+		y.flows(n, parts[keyDefaults])
 	} else {
 		y.Problem(report.At{}, "there is no "+keyFlows+" key", "say what to mirror: flows: [{from: A, to: B}]")
 	}
-	check(&y.Report, c, places)
-	return finish(&y.Report, c, places)
+	y.Check()
+	return y.Examined()
 }
 
+// bootstrapKey is the key of a cluster's addresses.
+func bootstrapKey(alias string) string { return join(join(keyClusters, alias), "bootstrap") }
+
 // yamlFile reads one YAML file into a report.
-type yamlFile struct{ report.Report }
+type yamlFile struct{ *Draft }
 
 // document parses the text and returns the one document's root, or nil after having reported why there is none.
 func (y *yamlFile) document(data []byte) *yaml.Node {

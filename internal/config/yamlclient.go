@@ -80,7 +80,7 @@ func suggestRole(field string) string {
 }
 
 // clients reads a flow's clients; n may be nil. What they do not set is their cluster's.
-func (y *yamlFile) clients(n *yaml.Node, path string, c *Config, f Flow) map[Role]Cluster {
+func (y *yamlFile) clients(n *yaml.Node, path string, f Flow) map[Role]Cluster {
 	parts := map[string]*yaml.Node{}
 	if n != nil {
 		var known []string
@@ -91,7 +91,7 @@ func (y *yamlFile) clients(n *yaml.Node, path string, c *Config, f Flow) map[Rol
 	}
 	out := map[Role]Cluster{}
 	for _, r := range Roles() {
-		client, ok := c.Clusters[r.alias(f.Name())]
+		client, ok := y.Cluster(r.alias(f.Name()))
 		if !ok {
 			continue
 		}
@@ -106,7 +106,7 @@ func (y *yamlFile) clients(n *yaml.Node, path string, c *Config, f Flow) map[Rol
 		if part, ok := parts[string(r)]; ok {
 			y.tune(part, join(path, string(r)), &client, r)
 		}
-		fit(&y.Report, f, r, &client)
+		y.Fit(f, r, &client)
 		out[r] = client
 	}
 	return out
@@ -128,10 +128,7 @@ func tunedNode(s, base ClientSettings) *yaml.Node {
 // flowClients are the clients of a flow, with what differs from their clusters.
 func (w yamlWriter) flowClients(f Flow) *yaml.Node {
 	out := mappingOf()
-	if w.clients == nil {
-		return out
-	}
-	own := w.clients(f.Name())
+	own := w.Clients(f.Name())
 	for _, r := range Roles() {
 		c, ok := own[r]
 		base := w.Clusters[r.alias(f.Name())]

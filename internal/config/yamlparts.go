@@ -10,29 +10,8 @@ import (
 	"tidemark/internal/config/report"
 )
 
-// positions are the places in the file of what check judges.
-type positions struct {
-	clusters map[string]report.At  // by alias
-	flows    map[FlowName]fieldsAt // by name
-}
-
-func newPositions() *positions {
-	return &positions{clusters: map[string]report.At{}, flows: map[FlowName]fieldsAt{}}
-}
-
-// fieldsAt are the places of a flow's settings by field name; "" is the flow itself.
-type fieldsAt map[string]report.At
-
-// of is the field's place, or the flow's where the file does not set the field.
-func (f fieldsAt) of(field string) report.At {
-	if where, ok := f[field]; ok {
-		return where
-	}
-	return f[""]
-}
-
 // clusters reads the mapping alias: {bootstrap, client_id, security}.
-func (y *yamlFile) clusters(n *yaml.Node, c *Config, p *positions) {
+func (y *yamlFile) clusters(n *yaml.Node) {
 	nodes := y.mapping(n, keyClusters, nil)
 	for _, alias := range slices.Sorted(maps.Keys(nodes)) {
 		node := nodes[alias]
@@ -49,13 +28,12 @@ func (y *yamlFile) clusters(n *yaml.Node, c *Config, p *positions) {
 		if s, ok := parts[keyClient]; ok {
 			y.tune(s, join(path, keyClient), &cluster, anyRole)
 		}
-		c.Clusters[alias] = cluster
-		p.clusters[alias] = report.At{Line: node.Line, Key: path}
+		y.AddCluster(cluster, report.At{Line: node.Line, Key: path})
 	}
 }
 
 // flows reads the list of flows; each starts from the built-in defaults, then the file's defaults mapping.
-func (y *yamlFile) flows(n, defaults *yaml.Node, c *Config, p *positions) {
+func (y *yamlFile) flows(n, defaults *yaml.Node) {
 	n = resolve(n)
 	if n.Kind != yaml.SequenceNode {
 		y.Problem(report.At{Line: n.Line, Key: keyFlows}, "is "+kindOf(n)+" where a list belongs", "write flows: [{from: A, to: B}]")
@@ -64,12 +42,10 @@ func (y *yamlFile) flows(n, defaults *yaml.Node, c *Config, p *positions) {
 	if defaults != nil {
 		y.defaults(defaults, &Flow{})
 	}
-	clients := map[FlowName]map[Role]Cluster{}
-	c.clients = func(f FlowName) map[Role]Cluster { return clients[f] }
 	for i, node := range n.Content {
 		path := fmt.Sprintf("%s[%d]", keyFlows, i)
 		f := DefaultFlow("", "")
-		where := fieldsAt{}
+		where := Places{}
 		if defaults != nil {
 			where = y.defaults(defaults, &f)
 		}
@@ -86,18 +62,16 @@ func (y *yamlFile) flows(n, defaults *yaml.Node, c *Config, p *positions) {
 			continue
 		}
 		factors(&f, where)
-		if first, twice := p.flows[f.Name()]; twice {
+		if first, twice := y.Flow(f.Name()); twice {
 			y.Problem(where[""], fmt.Sprintf("flow %s is there twice, see line %d", f.Name(), first[""].Line), "keep one of them")
 			continue
 		}
-		p.flows[f.Name()] = where
-		c.Flows = append(c.Flows, f)
-		clients[f.Name()] = y.clients(parts[keyClients], join(path, keyClients), c, f)
+		y.AddFlow(f, where, y.clients(parts[keyClients], join(path, keyClients), f))
 	}
 }
 
 // defaults sets the flow's fields from the defaults mapping, which knows every key of a flow but from and to.
-func (y *yamlFile) defaults(n *yaml.Node, f *Flow) fieldsAt {
+func (y *yamlFile) defaults(n *yaml.Node, f *Flow) Places {
 	where, _ := y.into(n, keyDefaults, "yaml", nil, f)
 	for _, field := range []string{"Source", "Target"} {
 		if here, ok := where[field]; ok {
@@ -110,7 +84,7 @@ func (y *yamlFile) defaults(n *yaml.Node, f *Flow) fieldsAt {
 
 // factors lets replication_factor stand for all four factors where the others are not given: whoever writes 1 for a
 // one-broker cluster, or 3 for all, means every topic that is created.
-func factors(f *Flow, where fieldsAt) {
+func factors(f *Flow, where Places) {
 	general, ok := where["ReplicationFactor"]
 	if !ok {
 		return
