@@ -16,6 +16,7 @@ import (
 	"tidemark/internal/config"
 	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
+	"tidemark/internal/configfile"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lintfile"
 )
@@ -75,7 +76,7 @@ func runLint(e *env, file string, o lintOptions) error {
 	if err != nil {
 		return usagef("read configuration: %w", err)
 	}
-	read := config.Examine(file, data, provider.Process())
+	read := configfile.Examine(file, data, provider.Process())
 	if o.yaml {
 		return e.printYAML(file, read)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"tidemark/internal/config"
 	"tidemark/internal/config/report"
+	"tidemark/internal/configfile"
 )
 
 // Exit codes. They are part of the contract with scripts; see docs/cli.md.
@@ -214,7 +215,7 @@ func count(cmd *cobra.Command, args []string, needs string) error {
 
 // load reads FILE; the notes say what it does that is worth knowing.
 func (e *env) load(file string) (*config.Config, error) {
-	cfg, err := config.Load(file)
+	cfg, err := configfile.Load(file)
 	if err == nil {
 		return cfg, nil
 	}

@@ -87,7 +87,7 @@ func TestCase81Precedence(t *testing.T) {
 				for i, l := range levels[:n] {
 					lines = append(lines, l.prefix+key.name+" = "+key.value(i))
 				}
-				got := Examine("x.properties", []byte(strings.Join(lines, "\n")), provider.Outside{})
+				got := ExamineProperties("x.properties", []byte(strings.Join(lines, "\n")), provider.Outside{})
 				strongest := levels[n-1]
 				if strongest.weak {
 					for _, p := range got.Problems {
@@ -133,7 +133,7 @@ func TestCase81EveryLevelIsNamed(t *testing.T) {
 	}
 	for _, prefix := range append(read, "", "A->B.", "consumer.", "producer.", "admin.", "source.consumer.", "A.source.consumer.", "A.producer.override.") {
 		text := "clusters = A, B\nbootstrap.servers = x:1\nA->B.enabled = true\n" + prefix + "request.timeout.ms = 5000"
-		got := Examine("x.properties", []byte(text), provider.Outside{})
+		got := ExamineProperties("x.properties", []byte(text), provider.Outside{})
 		named := 0
 		for _, n := range got.Remarks {
 			if n.Line == 4 {
@@ -165,36 +165,6 @@ func TestRolesUseWhatHasADefault(t *testing.T) {
 			if _, ok := bounds(r)[s.Field]; !ok {
 				t.Errorf("%s has no bounds", key)
 			}
-		}
-	}
-}
-
-// TestClientsInYAML: a file and what it is written as in YAML give every client of every flow the same settings and names,
-// and the same way to log in.
-func TestClientsInYAML(t *testing.T) {
-	for _, path := range []string{"testdata/good/clients.properties", "testdata/good/clients.yaml", "testdata/good/security.properties"} {
-		want, err := Load(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := want.YAML("/base")
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := Parse("x.yaml", text)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		for _, f := range want.Flows {
-			for _, r := range Roles() {
-				a, b := want.Client(f.Name(), r), got.Client(f.Name(), r)
-				if a.ClientID != b.ClientID || a.Client != b.Client || a.SecurityProtocol != b.SecurityProtocol || a.SASL.User != b.SASL.User {
-					t.Errorf("%s: %s of %s is\n%+v %+v, in YAML\n%+v %+v\n%s", path, r, f.Name(), a.ClientID, a.Client, b.ClientID, b.Client, text)
-				}
-			}
-		}
-		if strings.Contains(string(text), "hunter2") {
-			t.Errorf("a password shows:\n%s", text)
 		}
 	}
 }

@@ -1,15 +1,9 @@
 package config
 
 import (
-	"bytes"
-	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
-	"strings"
 	"time"
 
-	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
 	"tidemark/internal/config/security"
 )
@@ -138,59 +132,3 @@ const (
 
 // Name is the flow's name, "A->B".
 func (f Flow) Name() FlowName { return FlowName{Source: f.Source, Target: f.Target} }
-
-// Load reads and parses the file at path. The error is a Problems where the content is at fault.
-func Load(path string) (*Config, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
-	}
-	return Examine(path, data, provider.Process()).result()
-}
-
-// Parse turns the content of a file into a Config. The name decides the kind (.properties, .yaml, .yml; otherwise the
-// content does), stands in the problems, and its folder is where relative PEM paths of a YAML file start. The error is
-// a Problems with everything that is wrong. Nothing outside the file is read, so a value that refers to a configuration
-// provider is a problem here; Load looks it up.
-func Parse(name string, data []byte) (*Config, error) {
-	return Examine(name, data, provider.Outside{}).result()
-}
-
-// Examine is Parse for those who want to know everything about a file, whether it can be used or not. Values of a
-// properties file that refer to a configuration provider are looked up in outside.
-func Examine(name string, data []byte, outside provider.Outside) Examined {
-	if isProperties(name, data) {
-		return parseProperties(name, data, outside)
-	}
-	return parseYAML(name, data)
-}
-
-func (e Examined) result() (*Config, error) {
-	if len(e.Problems) > 0 {
-		return nil, e.Problems
-	}
-	return e.Config, nil
-}
-
-// isProperties decides by the extension, then by what the first line that says something looks like: YAML here always
-// starts with a mapping key ("clusters:"), a properties file with key=value. "clusters: A, B" is legal in both, so the
-// whole file is looked at for a key that only a properties file has.
-func isProperties(name string, data []byte) bool {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".properties":
-		return true
-	case ".yaml", ".yml":
-		return false
-	}
-	for line := range bytes.Lines(data) {
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 || line[0] == '#' || line[0] == '!' {
-			continue
-		}
-		key, _, found := bytes.Cut(line, []byte("="))
-		if found && !bytes.ContainsAny(key, ":{[\"'") {
-			return true
-		}
-	}
-	return false
-}

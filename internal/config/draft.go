@@ -92,3 +92,11 @@ func (d *Draft) Examined() Examined {
 	out.Config, out.flows = c, d.flows
 	return out
 }
+
+// Result is the config, or the problems as an error.
+func (e Examined) Result() (*Config, error) {
+	if len(e.Problems) > 0 {
+		return nil, e.Problems
+	}
+	return e.Config, nil
+}

@@ -138,7 +138,7 @@ func fate(t *testing.T, key string, s scope) (cell, why string) {
 		"config.providers = p", "config.providers.p.class = " + class,
 	}
 	base = slices.DeleteFunc(base, func(line string) bool { return strings.HasPrefix(line, name+" =") })
-	got := Examine("x.properties", []byte(strings.Join(append(base, name+" = com.example.X"), "\n")), provider.Outside{})
+	got := ExamineProperties("x.properties", []byte(strings.Join(append(base, name+" = com.example.X"), "\n")), provider.Outside{})
 	for _, p := range got.Problems {
 		if p.Key == name && (strings.Contains(p.What, "cannot be loaded here") || strings.HasPrefix(p.What, "MirrorMaker 2 calls")) {
 			return cellRefused, ""

@@ -45,7 +45,9 @@ type mm2File struct {
 	known     map[scope][]string                  // what honoured said
 }
 
-func parseProperties(name string, data []byte, outside provider.Outside) Examined {
+// ExamineProperties reads a properties file of MirrorMaker 2. Values that refer to a configuration provider are looked up in
+// outside.
+func ExamineProperties(name string, data []byte, outside provider.Outside) Examined {
 	m := &mm2File{
 		Draft:    NewDraft(name, form()),
 		top:      map[string]entry.Entry{},

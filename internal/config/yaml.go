@@ -24,9 +24,9 @@ const (
 	keySecurity = "security"
 )
 
-// parseYAML reads the YAML form. It walks the nodes itself instead of decoding into structs: yaml's own strict mode
+// ExamineYAML reads the YAML form. It walks the nodes itself instead of decoding into structs: yaml's own strict mode
 // reports unknown keys without a suggestion, and quotes the values of wrong types, passwords included.
-func parseYAML(name string, data []byte) Examined {
+func ExamineYAML(name string, data []byte) Examined {
 	y := yamlFile{NewDraft(name, Form{Tag: "yaml", Bootstrap: bootstrapKey})}
 	root := y.document(data)
 	if root == nil {

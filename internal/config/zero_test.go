@@ -24,7 +24,7 @@ func TestZeroIsNoDefault(t *testing.T) {
 	refused := func(text, key, says string) {
 		t.Helper()
 		seen++
-		_, err := Parse("x.yaml", []byte(text))
+		_, err := ExamineYAML("x.yaml", []byte(text)).Result()
 		if err == nil || strings.Count(err.Error(), "\n") > 0 || !strings.Contains(err.Error(), key+": ") || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s\ngot %v, want one problem of %s with %q", text, err, key, says)
 		}
@@ -67,7 +67,7 @@ func TestZeroIsNoDefault(t *testing.T) {
 func TestZeroInProperties(t *testing.T) {
 	base := "clusters = A, B\nbootstrap.servers = x:1\nA->B.enabled = true\n"
 	told := func(line string) bool {
-		got := Examine("x.properties", []byte(base+line), provider.Outside{})
+		got := ExamineProperties("x.properties", []byte(base+line), provider.Outside{})
 		key, _, _ := strings.Cut(line, " ")
 		for _, p := range got.Problems {
 			if p.Key == key {
@@ -106,7 +106,7 @@ func TestZeroInProperties(t *testing.T) {
 
 // TestSizesDoNotWrap: what is too small for a number of 64 bits is no size that happens to fit.
 func TestSizesDoNotWrap(t *testing.T) {
-	_, err := Parse("x.yaml", []byte("clusters: {A: {bootstrap: 'a:1'}, B: {bootstrap: 'b:1'}}\nflows: [{from: A, to: B, memory: -9007199254740993KiB}]"))
+	_, err := ExamineYAML("x.yaml", []byte("clusters: {A: {bootstrap: 'a:1'}, B: {bootstrap: 'b:1'}}\nflows: [{from: A, to: B, memory: -9007199254740993KiB}]")).Result()
 	if err == nil || !strings.Contains(err.Error(), "flows[0].memory: ") {
 		t.Errorf("%v", err)
 	}

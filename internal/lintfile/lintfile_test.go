@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"tidemark/internal/config"
 	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
+	"tidemark/internal/configfile"
 	"tidemark/internal/lintfile"
 )
 
@@ -20,7 +20,7 @@ func two(rest string) string {
 const props = "clusters = A, B, C\nbootstrap.servers = x:1\n"
 
 func look(name, text string, brokers map[string]lintfile.Brokers) lintfile.Report {
-	return lintfile.Look(name, config.Examine(name, []byte(text), provider.Outside{}), brokers)
+	return lintfile.Look(name, configfile.Examine(name, []byte(text), provider.Outside{}), brokers)
 }
 
 // lines are the findings as "severity line key flow: text; do".
@@ -41,7 +41,7 @@ func there(place, syncs string, exists bool, target string, ledger bool) map[str
 
 // TestWanted: the topics that are asked for, cluster by cluster.
 func TestWanted(t *testing.T) {
-	cfg := config.Examine("x.yaml", []byte(two("flows: [{from: A, to: B}, {from: C, to: B, offset_syncs_location: target}, {from: B, to: C, emit_offset_syncs: false}, {from: C, to: A, enabled: false}]")), provider.Outside{}).Config
+	cfg := configfile.Examine("x.yaml", []byte(two("flows: [{from: A, to: B}, {from: C, to: B, offset_syncs_location: target}, {from: B, to: C, emit_offset_syncs: false}, {from: C, to: A, enabled: false}]")), provider.Outside{}).Config
 	want := map[string][]string{
 		"A": {"mm2-offset-syncs.B.internal"},
 		"B": {"A.checkpoints.internal", "C.checkpoints.internal", "mm2-offset-syncs.C.internal", "mm2-offsets.A.internal", "mm2-offsets.C.internal", "tidemark-ledger.A.internal", "tidemark-ledger.C.internal"},

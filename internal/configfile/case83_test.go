@@ -1,4 +1,4 @@
-package config_test
+package configfile_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"tidemark/internal/config"
 	"tidemark/internal/config/provider"
+	"tidemark/internal/configfile"
 )
 
 // strangePasswords are those that some layer between a file and a broker may take for syntax. Each stands in a login as
@@ -49,7 +50,7 @@ func TestCase83Providers(t *testing.T) {
 					lines = append(lines, "sasl.jaas.config = "+fmt.Sprintf(login, "plain"))
 				}
 				lines = append(lines, place.prefix+"sasl.jaas.config = "+fmt.Sprintf(login, ref))
-				got := config.Examine("mm2.properties", providersFile(lines...), world)
+				got := configfile.Examine("mm2.properties", providersFile(lines...), world)
 				if len(got.Problems) > 0 {
 					t.Fatalf("password %d, %s after %q: %v", i, ref, place.prefix, got.Problems)
 				}
@@ -99,7 +100,7 @@ func TestCase83Rotation(t *testing.T) {
 		}
 		return []byte(file), nil
 	}}
-	got := config.Examine("mm2.properties", providersFile("security.protocol = SASL_PLAINTEXT", "sasl.mechanism = PLAIN",
+	got := configfile.Examine("mm2.properties", providersFile("security.protocol = SASL_PLAINTEXT", "sasl.mechanism = PLAIN",
 		`A->B.source.consumer.sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="${file:/s/pw:pw}";`,
 		`sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="fixed";`), world)
 	if len(got.Problems) > 0 {

@@ -1,4 +1,4 @@
-package config_test
+package configfile_test
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"tidemark/internal/config"
 	"tidemark/internal/config/provider"
+	"tidemark/internal/configfile"
 )
 
 // outside is a file system and an environment that a test makes up.
@@ -80,7 +80,7 @@ func TestProviders(t *testing.T) {
 	} {
 		t.Run(tc.value+tc.more, func(t *testing.T) {
 			text := providersFile("A.client.id = "+tc.value, tc.more)
-			got := config.Examine("x.properties", text, from)
+			got := configfile.Examine("x.properties", text, from)
 			if tc.problem == "" {
 				if len(got.Problems) > 0 {
 					t.Fatal(got.Problems)
@@ -111,7 +111,7 @@ func TestProviderClasses(t *testing.T) {
 		{"config.providers.v.class = EnvVarConfigProvider\nA.client.id = ${v:x}\n", `the Java class "EnvVarConfigProvider", which cannot be loaded`},
 		{"A.client.id = ${v:x}\n", "the file has no config.providers.v.class"},
 	} {
-		got := config.Examine("x.properties", []byte(base+tc.text), provider.Outside{})
+		got := configfile.Examine("x.properties", []byte(base+tc.text), provider.Outside{})
 		if text := got.Problems.Error(); (tc.problem == "") != (text == "") || !strings.Contains(text, tc.problem) {
 			t.Errorf("%q: got %q, want %q", tc.text, text, tc.problem)
 		}
@@ -120,7 +120,7 @@ func TestProviderClasses(t *testing.T) {
 
 // TestProviderRemarks: what is said about references and about keys of providers that change nothing.
 func TestProviderRemarks(t *testing.T) {
-	got := config.Examine("x.properties", providersFile(
+	got := configfile.Examine("x.properties", providersFile(
 		"tasks.max = ${env:NONE}",
 		"nonsense = ${none:x}",
 		"config.providers.fil.class = x",
@@ -168,7 +168,7 @@ func TestBorrowedSecretsNeverShow(t *testing.T) {
 			if strings.HasPrefix(key, "A.s") {
 				lines = append(lines, "A.security.protocol = SASL_SSL", "A.sasl.mechanism = PLAIN", "A.ssl.keystore.type = PEM")
 			}
-			got := config.Examine("x.properties", providersFile(lines...), from)
+			got := configfile.Examine("x.properties", providersFile(lines...), from)
 			said := strings.ToLower(fmt.Sprint(got.Problems, got.Remarks))
 			if strings.Contains(said, "hunter2") {
 				t.Errorf("%s = %s: %s", key, value, said)
@@ -193,7 +193,7 @@ func TestLoadReadsProviders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c, err := config.Load(file)
+	c, err := configfile.Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestLoadReadsProviders(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", alias, got, want)
 		}
 	}
-	_, err = config.Parse(file, text)
+	_, err = configfile.Parse(file, text)
 	if err == nil || !strings.Contains(err.Error(), "the environment is not read here") || !strings.Contains(err.Error(), "no other file is read here") {
 		t.Errorf("Parse reads something outside the file, or does not say that it does not: %v", err)
 	}

@@ -1,4 +1,4 @@
-package config_test
+package configfile_test
 
 import (
 	"bytes"
@@ -15,11 +15,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 )
 
 func parse(t *testing.T, name, text string) *config.Config {
 	t.Helper()
-	c, err := config.Parse(name, []byte(text))
+	c, err := configfile.Parse(name, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func TestKeysOfTheKindOfFile(t *testing.T) {
 // TestArrowInAValue: only a word without a dot, or an alias, in front of "->" is a flow written with blanks.
 func TestArrowInAValue(t *testing.T) {
 	text := "clusters = A, B\nbootstrap.servers = x:1\nA->B.enabled = true\nA.client.id = ->!\n"
-	c, err := config.Parse("x.properties", []byte(text))
+	c, err := configfile.Parse("x.properties", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func TestSecretsAreReadWhole(t *testing.T) {
 		{"testdata/good/security.properties", "A", `to;p="s$ {x}\`},
 		{"testdata/good/security.properties", "B", `x y`},
 	} {
-		c, err := config.Load(tc.file)
+		c, err := configfile.Load(tc.file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +216,7 @@ func TestKindByContent(t *testing.T) {
 }
 
 func TestLoadMissing(t *testing.T) {
-	_, err := config.Load(filepath.Join(t.TempDir(), "none.yaml"))
+	_, err := configfile.Load(filepath.Join(t.TempDir(), "none.yaml"))
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want fs.ErrNotExist", err)
 	}

@@ -1,4 +1,4 @@
-package config_test
+package configfile_test
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 
 	"tidemark/internal/config"
 	"tidemark/internal/config/report"
+	"tidemark/internal/configfile"
 )
 
 // TestGood compares what each good file means, and what is noted about it, with a golden file. Run with -rewrite to
@@ -20,7 +21,7 @@ import (
 func TestGood(t *testing.T) {
 	for _, path := range files(t, "testdata/good") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			c, err := config.Load(path)
+			c, err := configfile.Load(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -33,7 +34,7 @@ func TestGood(t *testing.T) {
 func TestBad(t *testing.T) {
 	for _, path := range files(t, "testdata/bad") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			c, err := config.Load(path)
+			c, err := configfile.Load(path)
 			if err == nil {
 				t.Fatalf("no error, but %+v", c)
 			}

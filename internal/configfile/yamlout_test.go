@@ -1,4 +1,4 @@
-package config_test
+package configfile_test
 
 import (
 	"maps"
@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/kafka"
 )
 
@@ -20,7 +21,7 @@ import (
 func TestYAMLMeansTheSame(t *testing.T) {
 	for _, path := range files(t, "testdata/good") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			want, err := config.Load(path)
+			want, err := configfile.Load(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -28,7 +29,7 @@ func TestYAMLMeansTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := config.Parse("/elsewhere/x.yaml", text)
+			got, err := configfile.Parse("/elsewhere/x.yaml", text)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
@@ -103,7 +104,7 @@ func TestYAMLNamesWhereSecretsAre(t *testing.T) {
 	login := func(pw string) string {
 		return `.sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="` + pw + `";`
 	}
-	read := config.Examine("dir/mm2.properties", providersFile("security.protocol = SASL_SSL", "sasl.mechanism = PLAIN", "clusters = A, B, C.x, D, E, F, G",
+	read := configfile.Examine("dir/mm2.properties", providersFile("security.protocol = SASL_SSL", "sasl.mechanism = PLAIN", "clusters = A, B, C.x, D, E, F, G",
 		"F"+login("${dir:/run/secrets:line}x"), "G.ssl.truststore.location = /t", "G.ssl.truststore.password = ${env:STORE}", "G"+login("${env:PW}"),
 		"A"+login("${env:PW}"), "B"+login("${dir:/run/secrets:kafka}"), "C.x"+login("${file:/s:pw}"), "D"+login("hunter2"), "E"+login("${env:BACKSLASH}")),
 		outside(map[string]string{"/run/secrets/kafka": "hunter2", "/run/secrets/line": "hunter2\n", "/s": "pw=hunter2"}, map[string]string{"STORE": "hunter3", "PW": "hunter2", "BACKSLASH": `hunter\2`}))
@@ -159,7 +160,7 @@ func TestYAMLOfAnything(t *testing.T) {
 		for _, flow := range []string{"from: A, to: B", "from: B, to: C"}[rapid.IntRange(0, 2).Draw(t, "flows"):] {
 			text += "- {" + flow + settings(flow) + "}\n"
 		}
-		want, err := config.Parse("x.yaml", []byte(text))
+		want, err := configfile.Parse("x.yaml", []byte(text))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
@@ -167,7 +168,7 @@ func TestYAMLOfAnything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := config.Parse("x.yaml", out)
+		got, err := configfile.Parse("x.yaml", out)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -178,4 +179,34 @@ func TestYAMLOfAnything(t *testing.T) {
 			t.Fatalf("clusters (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// TestClientsInYAML: a file and what it is written as in YAML give every client of every flow the same settings and names,
+// and the same way to log in.
+func TestClientsInYAML(t *testing.T) {
+	for _, path := range []string{"testdata/good/clients.properties", "testdata/good/clients.yaml", "testdata/good/security.properties"} {
+		want, err := configfile.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := want.YAML("/base")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := configfile.Parse("x.yaml", text)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		for _, f := range want.Flows {
+			for _, r := range config.Roles() {
+				a, b := want.Client(f.Name(), r), got.Client(f.Name(), r)
+				if a.ClientID != b.ClientID || a.Client != b.Client || a.SecurityProtocol != b.SecurityProtocol || a.SASL.User != b.SASL.User {
+					t.Errorf("%s: %s of %s is\n%+v %+v, in YAML\n%+v %+v\n%s", path, r, f.Name(), a.ClientID, a.Client, b.ClientID, b.Client, text)
+				}
+			}
+		}
+		if strings.Contains(string(text), "hunter2") {
+			t.Errorf("a password shows:\n%s", text)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package config_test
+package configfile_test
 
 import (
 	"path/filepath"
@@ -8,6 +8,7 @@ import (
 
 	"tidemark/internal/config"
 	"tidemark/internal/config/report"
+	"tidemark/internal/configfile"
 )
 
 // TestMissing: what Kafka would refuse at a start for its files and variables is found beforehand, once for all clients that
@@ -85,7 +86,7 @@ func TestMissing(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			text := strings.ReplaceAll(tc.text, "DIR", dir)
 			world := outside(nil, map[string]string{"STORE": dir + "/secretname", "NOSTORE": dir + "/blank"})
-			got := config.Examine(filepath.Join(dir, tc.file), []byte(text), world)
+			got := configfile.Examine(filepath.Join(dir, tc.file), []byte(text), world)
 			if got.Config == nil {
 				t.Fatal(got.Problems)
 			}

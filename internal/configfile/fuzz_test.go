@@ -1,4 +1,4 @@
-package config_test
+package configfile_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	"tidemark/internal/config"
 	"tidemark/internal/config/report"
+	"tidemark/internal/configfile"
 )
 
 // FuzzParse: whatever the file, Parse never panics; it returns either a config or problems; and a config is complete.
@@ -33,9 +34,9 @@ func FuzzParse(f *testing.F) {
 		if properties {
 			name = "x.properties"
 		}
-		c, err := config.Parse(name, data)
+		c, err := configfile.Parse(name, data)
 		checkParsed(t, c, err)
-		c, err = config.Parse("x", data)
+		c, err = configfile.Parse("x", data)
 		checkParsed(t, c, err)
 	})
 }
@@ -70,7 +71,7 @@ func checkParsed(t failer, c *config.Config, err error) {
 	if err != nil {
 		t.Fatalf("%+v cannot be written as YAML: %v", c, err)
 	}
-	again, err := config.Parse("x.yaml", text)
+	again, err := configfile.Parse("x.yaml", text)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -101,7 +102,7 @@ func TestPropertiesSyntax(t *testing.T) {
 			separator = "="
 		}
 		text := "clusters A,B\n! c\\\nbootstrap.servers=x:1\n   A->B.enabled=true\nA.client.id" + separator + value
-		c, err := config.Parse("x.properties", []byte(text))
+		c, err := configfile.Parse("x.properties", []byte(text))
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
@@ -128,7 +129,7 @@ func TestRandomSettings(t *testing.T) {
 		for range rapid.IntRange(0, 12).Draw(t, "lines") {
 			text.WriteString(rapid.SampledFrom(keys).Draw(t, "key") + "=" + rapid.SampledFrom(values).Draw(t, "value") + "\n")
 		}
-		c, err := config.Parse("x.properties", []byte(text.String()))
+		c, err := configfile.Parse("x.properties", []byte(text.String()))
 		checkParsed(t, c, err)
 	})
 }

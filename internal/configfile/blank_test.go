@@ -1,12 +1,12 @@
-package config_test
+package configfile_test
 
 import (
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"tidemark/internal/config"
 	"tidemark/internal/config/provider"
+	"tidemark/internal/configfile"
 	"tidemark/internal/kafka"
 )
 
@@ -72,7 +72,7 @@ func TestBlankReference(t *testing.T) {
 		file := "first"
 		world := provider.Outside{ReadFile: func(string) ([]byte, error) { return []byte(file), nil }}
 		text := providersFile(append(login, "security.protocol = SASL_PLAINTEXT")...)
-		got := config.Examine("mm2.properties", text, world)
+		got := configfile.Examine("mm2.properties", text, world)
 		if len(got.Problems) > 0 {
 			t.Fatal(got.Problems)
 		}
@@ -85,7 +85,7 @@ func TestBlankReference(t *testing.T) {
 			if err == nil || secretIn(used) != "first" {
 				t.Errorf("%s\nwith %q while running: password %q, %v", login, file, secretIn(used), err)
 			}
-			found := config.Examine("mm2.properties", text, world).Problems
+			found := configfile.Examine("mm2.properties", text, world).Problems
 			if len(found) == 0 || !strings.Contains(found.Error(), "${dir:/s:pw}") || !strings.Contains(found.Error(), "is empty, or holds nothing but white space; write the password into it") {
 				t.Errorf("%s\nwith %q at a start: %v", login, file, found)
 			}
@@ -106,7 +106,7 @@ func secretIn(s *kafka.SASL) string {
 
 // TestBlankVariable: a variable cannot change under a running process, but at a start it counts as a file does.
 func TestBlankVariable(t *testing.T) {
-	found := config.Examine("mm2.properties", providersFile("security.protocol = SASL_PLAINTEXT", "sasl.mechanism = PLAIN",
+	found := configfile.Examine("mm2.properties", providersFile("security.protocol = SASL_PLAINTEXT", "sasl.mechanism = PLAIN",
 		`sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="${env:PW}";`), outside(nil, map[string]string{"PW": "  "})).Problems
 	if len(found) == 0 || !strings.Contains(found.Error(), "what ${env:PW} stands for is empty, or holds nothing but white space") {
 		t.Errorf("problems %v", found)

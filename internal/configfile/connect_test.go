@@ -1,4 +1,4 @@
-package config_test
+package configfile_test
 
 import (
 	"bytes"
