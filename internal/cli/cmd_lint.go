@@ -16,6 +16,7 @@ import (
 	"tidemark/internal/config"
 	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/yamlfile"
 	"tidemark/internal/configfile"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lintfile"
@@ -143,7 +144,7 @@ func (e *env) printYAML(file string, read config.Examined) error {
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)
 	}
-	text, err := read.Config.YAML(here)
+	text, err := yamlfile.Write(read.Config, here)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func clientKinds() []string { return []string{"consumer", "producer", "admin"} }
 func rolesAt(s scope, prefix string) []Role {
 	switch {
 	case prefix == "":
-		return []Role{anyRole}
+		return []Role{AnyRole}
 	case prefix == "producer.override.":
 		return []Role{RecordProducer}
 	case prefix == "producer." && s == clusterScope:
@@ -61,7 +61,7 @@ func settingNames(roles []Role) []string {
 	all := setting.Of("mm2", &ClientSettings{})
 	names := []string{propClientID}
 	for _, key := range setting.Keys(all) {
-		if slices.ContainsFunc(roles, func(r Role) bool { return r.uses(all[key].Field) }) {
+		if slices.ContainsFunc(roles, func(r Role) bool { return r.Uses(all[key].Field) }) {
 			names = append(names, key)
 		}
 	}
@@ -145,7 +145,7 @@ func clientReasons() []reason {
 	backoffs := []string{"reconnect.backoff.ms", "reconnect.backoff.max.ms"}
 	var fetching []string
 	for key, s := range setting.Of("mm2", &ClientSettings{}) {
-		if SourceConsumer.uses(s.Field) && !TargetConsumer.uses(s.Field) && !RecordProducer.uses(s.Field) {
+		if SourceConsumer.Uses(s.Field) && !TargetConsumer.Uses(s.Field) && !RecordProducer.Uses(s.Field) {
 			fetching = append(fetching, "target.consumer."+key)
 		}
 	}
@@ -179,18 +179,18 @@ func (m *mm2File) misplaced(e entry.Entry, key string, s scope) string {
 	switch {
 	case key == propAcks || key == propIdempotence:
 		return m.example(e, key, s, "target").Target + ".producer." + key
-	case !ok || s == clusterScope && anyRole.uses(one.Field):
+	case !ok || s == clusterScope && AnyRole.Uses(one.Field):
 		return ""
-	case RecordProducer.uses(one.Field) && !SourceConsumer.uses(one.Field):
+	case RecordProducer.Uses(one.Field) && !SourceConsumer.Uses(one.Field):
 		return m.example(e, key, s, "target").Target + ".producer." + key
-	case !SourceConsumer.uses(one.Field):
+	case !SourceConsumer.Uses(one.Field):
 		kind = "admin."
 	}
 	f := m.example(e, key, s, "source")
 	switch {
 	case s == flowScope:
 		return f.String() + ".source." + kind + key
-	case s == topScope && anyRole.uses(one.Field):
+	case s == topScope && AnyRole.Uses(one.Field):
 		return f.Source + "." + key
 	}
 	return f.Source + "." + kind + key
@@ -224,8 +224,8 @@ func (m *mm2File) unused(e entry.Entry, key string, s scope) {
 			one, setting := all[name]
 			reading := slices.ContainsFunc(readingKeys(), func(k readingKey) bool { return k.name == name })
 			switch {
-			case r.alias(flow) != alias:
-			case setting && !r.uses(one.Field), reading && r != SourceConsumer:
+			case r.Alias(flow) != alias:
+			case setting && !r.Uses(one.Field), reading && r != SourceConsumer:
 			default:
 				return
 			}

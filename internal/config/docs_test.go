@@ -37,7 +37,7 @@ func rows(t *testing.T) map[string][]string {
 // TestDocsListEveryKey fails when a key is added to the code and not to docs/config.md, or documented and not read.
 func TestDocsListEveryKey(t *testing.T) {
 	documented := rows(t)
-	known := map[string]bool{keyClusters: true, keyDefaults: true, keyFlows: true, keySecurity: true, keyClient: true, keyClients: true, propPolicy: true}
+	known := map[string]bool{"clusters": true, "defaults": true, "flows": true, "security": true, "client": true, "clients": true, propPolicy: true}
 	for tag, targets := range map[string][]any{
 		"yaml": {&Flow{}, &Cluster{}}, "mm2": {&Flow{}, &ClientSettings{}}, "client": {&ClientSettings{}}, "security": {&security.Security{}, &security.TLS{}, &security.SASL{}},
 	} {
@@ -85,11 +85,11 @@ func TestDocsStateClientSettings(t *testing.T) {
 	for key, s := range setting.Of("client", &ClientSettings{}) {
 		row := strings.Join(documented[key], "")
 		for _, r := range Roles() {
-			if !r.uses(s.Field) {
+			if !r.Uses(s.Field) {
 				continue
 			}
-			b, d := bounds(r)[s.Field], defaultSettings(r)
-			texts := map[string]int64{"default": setting.Of("client", &d)[key].Value.Int(), "lower bound": b.least, "upper bound": b.most}
+			b, d := Bounds(r)[s.Field], defaultSettings(r)
+			texts := map[string]int64{"default": setting.Of("client", &d)[key].Value.Int(), "lower bound": b.Least, "upper bound": b.Most}
 			switch s.Field {
 			case "SendBuffer", "ReceiveBuffer":
 				delete(texts, "default")
@@ -97,7 +97,7 @@ func TestDocsStateClientSettings(t *testing.T) {
 				delete(texts, "upper bound")
 			}
 			for what, n := range texts {
-				if want := "`" + amount(s.Field, n) + "`"; !strings.Contains(row, want) {
+				if want := "`" + Amount(s.Field, n) + "`"; !strings.Contains(row, want) {
 					t.Errorf("docs/config.md: the row of %s does not hold the %s of %s, %s: %s", key, what, r, want, row)
 				}
 			}

@@ -42,11 +42,11 @@ func (c *Config) Uses(f FlowName, r Role) []Used {
 	for _, key := range keys {
 		s := have[key]
 		switch {
-		case !r.uses(s.Field):
+		case !r.Uses(s.Field):
 		case s.Value.IsZero():
 			u.add(key, s.Field, "the system's")
 		default:
-			u.add(key, s.Field, amount(s.Field, s.Value.Int()))
+			u.add(key, s.Field, Amount(s.Field, s.Value.Int()))
 		}
 	}
 	return u.out

@@ -44,7 +44,7 @@ func (m *mm2File) clusterLayers(alias string) layers {
 // Records are written by the Connect worker's producer there, whose settings are "B.producer.x", or
 // "A->B.producer.override.x".
 func (m *mm2File) clientLayers(name FlowName, r Role) layers {
-	own, flow := m.clusters[r.alias(name)], m.flows[name]
+	own, flow := m.clusters[r.Alias(name)], m.flows[name]
 	if r == RecordProducer {
 		kinds := []layer{{own, "producer."}, {flow, "producer.override."}}
 		return layers{
@@ -82,7 +82,7 @@ func (m *mm2File) clients(f Flow) map[Role]Cluster {
 	out := map[Role]Cluster{}
 	secured := slices.Concat(security.FieldsOf(&security.TLS{}), security.FieldsOf(&security.SASL{}))
 	for _, r := range Roles() {
-		base, ok := m.Cluster(r.alias(f.Name()))
+		base, ok := m.Cluster(r.Alias(f.Name()))
 		if !ok {
 			continue
 		}
@@ -149,7 +149,7 @@ func (m *mm2File) tune(c *Cluster, r Role, where []layer) {
 	all := setting.Of("mm2", &c.Client)
 	for _, key := range setting.Keys(all) {
 		s := all[key]
-		if !r.uses(s.Field) {
+		if !r.Uses(s.Field) {
 			s.Value.SetZero()
 			delete(c.From.Fields, s.Field)
 			continue
@@ -174,22 +174,22 @@ func (m *mm2File) tune(c *Cluster, r Role, where []layer) {
 
 // bounded is a setting's value, or the nearest one that it may have.
 func (m *mm2File) bounded(e entry.Entry, r Role, field string, n int64) int64 {
-	b := bounds(r)[field]
+	b := Bounds(r)[field]
 	switch {
 	case field == "SendBuffer" || field == "ReceiveBuffer":
 		if n <= 0 {
 			return 0 // the system's
 		}
 	case field == "IdleTimeout" && n < 0:
-		n = b.most + 1 // never
+		n = b.Most + 1 // never
 	}
-	used, why := b.within(n)
+	used, why := b.Within(n)
 	if why != "" {
 		what := ""
-		if b != bounds(anyRole)[field] {
+		if b != Bounds(AnyRole)[field] {
 			what = " where records are written"
 		}
-		m.Note(e.Line, "%s is out of bounds: %s is used%s, since %s", e.Key, amount(field, used), what, why)
+		m.Note(e.Line, "%s is out of bounds: %s is used%s, since %s", e.Key, Amount(field, used), what, why)
 	}
 	return used
 }

@@ -27,7 +27,7 @@ func securityKeys() []string {
 
 // cluster gives one cluster its values.
 func (m *mm2File) cluster(alias string) Cluster {
-	c := defaultCluster(alias)
+	c := DefaultCluster(alias)
 	c.From = report.Origins{File: m.File, Fields: map[string]report.At{}}
 	where := m.clusterLayers(alias)
 	get := m.find(where.security)
@@ -39,7 +39,7 @@ func (m *mm2File) cluster(alias string) Cluster {
 		m.Problem(m.top[propClusters].At(), fmt.Sprintf("cluster %s has no address", alias),
 			"add "+alias+"."+propBootstrap+" = host:9092")
 	}
-	m.tune(&c, anyRole, where.settings)
+	m.tune(&c, AnyRole, where.settings)
 	m.secure(&c, "cluster "+alias, where.security)
 	m.hide(&c)
 	if !c.UsesTLS() {

@@ -9,6 +9,7 @@ import (
 
 	"tidemark/internal/config"
 	"tidemark/internal/config/provider"
+	"tidemark/internal/config/yamlfile"
 	"tidemark/internal/configfile"
 )
 
@@ -67,7 +68,7 @@ func TestCase83Providers(t *testing.T) {
 					}
 					printed += everyWay(kc) + fmt.Sprint(got.Config.Uses(name, r))
 				}
-				text, err := got.Config.YAML("/")
+				text, err := yamlfile.Write(got.Config, "/")
 				if err != nil {
 					t.Fatal(err)
 				}

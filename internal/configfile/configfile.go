@@ -9,6 +9,7 @@ import (
 
 	"tidemark/internal/config"
 	"tidemark/internal/config/provider"
+	"tidemark/internal/config/yamlfile"
 )
 
 // Load reads and parses the file at path. The error is a Problems where the content is at fault.
@@ -34,7 +35,7 @@ func Examine(name string, data []byte, outside provider.Outside) config.Examined
 	if isProperties(name, data) {
 		return config.ExamineProperties(name, data, outside)
 	}
-	return config.ExamineYAML(name, data)
+	return yamlfile.Examine(name, data)
 }
 
 // isProperties decides by the extension, then by what the first line that says something looks like: YAML here always

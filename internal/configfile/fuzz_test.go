@@ -11,6 +11,7 @@ import (
 
 	"tidemark/internal/config"
 	"tidemark/internal/config/report"
+	"tidemark/internal/config/yamlfile"
 	"tidemark/internal/configfile"
 )
 
@@ -67,7 +68,7 @@ func checkParsed(t failer, c *config.Config, err error) {
 			t.Fatalf("flow %s is not found by its own name: %v, %v", f.Name(), name, err)
 		}
 	}
-	text, err := c.YAML("/base")
+	text, err := yamlfile.Write(c, "/base")
 	if err != nil {
 		t.Fatalf("%+v cannot be written as YAML: %v", c, err)
 	}

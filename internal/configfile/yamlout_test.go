@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/yamlfile"
 	"tidemark/internal/configfile"
 	"tidemark/internal/kafka"
 )
@@ -25,7 +26,7 @@ func TestYAMLMeansTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text, err := want.YAML("/base")
+			text, err := yamlfile.Write(want, "/base")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,7 +40,7 @@ func TestYAMLMeansTheSame(t *testing.T) {
 			if diff := cmp.Diff(placeless(want), placeless(got)); diff != "" {
 				t.Errorf("clusters (-want +got):\n%s\n%s", diff, text)
 			}
-			again, err := got.YAML("/other")
+			again, err := yamlfile.Write(got, "/other")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +112,7 @@ func TestYAMLNamesWhereSecretsAre(t *testing.T) {
 	if len(read.Problems) > 0 {
 		t.Fatal(read.Problems)
 	}
-	text, err := read.Config.YAML("/base")
+	text, err := yamlfile.Write(read.Config, "/base")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func TestYAMLOfAnything(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		out, err := want.YAML("/base")
+		out, err := yamlfile.Write(want, "/base")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +190,7 @@ func TestClientsInYAML(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := want.YAML("/base")
+		text, err := yamlfile.Write(want, "/base")
 		if err != nil {
 			t.Fatal(err)
 		}

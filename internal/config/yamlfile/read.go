@@ -1,4 +1,4 @@
-package config
+package yamlfile
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/report"
 	"tidemark/internal/config/setting"
 )
@@ -24,10 +25,10 @@ const (
 	keySecurity = "security"
 )
 
-// ExamineYAML reads the YAML form. It walks the nodes itself instead of decoding into structs: yaml's own strict mode
+// Examine reads the YAML form. It walks the nodes itself instead of decoding into structs: yaml's own strict mode
 // reports unknown keys without a suggestion, and quotes the values of wrong types, passwords included.
-func ExamineYAML(name string, data []byte) Examined {
-	y := yamlFile{NewDraft(name, Form{Tag: "yaml", Bootstrap: bootstrapKey})}
+func Examine(name string, data []byte) config.Examined {
+	y := reader{config.NewDraft(name, config.Form{Tag: "yaml", Bootstrap: bootstrapKey})}
 	root := y.document(data)
 	if root == nil {
 		return y.Examined()
@@ -50,11 +51,11 @@ func ExamineYAML(name string, data []byte) Examined {
 // bootstrapKey is the key of a cluster's addresses.
 func bootstrapKey(alias string) string { return join(join(keyClusters, alias), "bootstrap") }
 
-// yamlFile reads one YAML file into a report.
-type yamlFile struct{ *Draft }
+// reader reads one YAML file into a report.
+type reader struct{ *config.Draft }
 
 // document parses the text and returns the one document's root, or nil after having reported why there is none.
-func (y *yamlFile) document(data []byte) *yaml.Node {
+func (y *reader) document(data []byte) *yaml.Node {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	switch err := decoder.Decode(&doc); {
@@ -80,7 +81,7 @@ func (y *yamlFile) document(data []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-func (y *yamlFile) syntax(err error) {
+func (y *reader) syntax(err error) {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	where := report.At{}
 	if _, err := fmt.Sscanf(text, "line %d:", &where.Line); err == nil {
@@ -94,7 +95,7 @@ func (y *yamlFile) syntax(err error) {
 }
 
 // mapping returns the values of a mapping by key, and reports keys that are unknown or there twice.
-func (y *yamlFile) mapping(n *yaml.Node, path string, known []string) map[string]*yaml.Node {
+func (y *reader) mapping(n *yaml.Node, path string, known []string) map[string]*yaml.Node {
 	out := map[string]*yaml.Node{}
 	n = resolve(n)
 	if n.Kind != yaml.MappingNode {
@@ -138,7 +139,7 @@ func join(path, key string) string {
 
 // into sets the fields of the targets from a mapping, and returns where each field was set. The keys in nested are
 // left to the caller, who gets their nodes.
-func (y *yamlFile) into(n *yaml.Node, path, tag string, nested []string, targets ...any) (map[string]report.At, map[string]*yaml.Node) {
+func (y *reader) into(n *yaml.Node, path, tag string, nested []string, targets ...any) (map[string]report.At, map[string]*yaml.Node) {
 	all := setting.Of(tag, targets...)
 	parts := y.mapping(n, path, append(setting.Keys(all), nested...))
 	where := map[string]report.At{}
@@ -156,7 +157,7 @@ func (y *yamlFile) into(n *yaml.Node, path, tag string, nested []string, targets
 }
 
 // value sets one field from a node of the right type.
-func (y *yamlFile) value(n *yaml.Node, here report.At, s setting.Setting) {
+func (y *reader) value(n *yaml.Node, here report.At, s setting.Setting) {
 	wrong := func(want string) {
 		y.Problem(here, "is "+kindOf(n)+" where "+want+" belongs", "see docs/config.md")
 	}
@@ -206,7 +207,7 @@ func duration(n *yaml.Node, s setting.Setting) *report.Fault {
 
 // list reads a sequence, or one text. Addresses in one text are cut at commas; patterns are not, since a comma may
 // belong to the expression (a{1,3}) and MirrorMaker 2's cut would change it silently.
-func (y *yamlFile) list(n *yaml.Node, here report.At, s setting.Setting) {
+func (y *reader) list(n *yaml.Node, here report.At, s setting.Setting) {
 	if n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
 		elements := []string{n.Value}
 		if s.Kind == "addresses" {

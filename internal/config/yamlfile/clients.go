@@ -1,13 +1,13 @@
-package config
+package yamlfile
 
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/report"
 	"tidemark/internal/config/security"
 	"tidemark/internal/config/setting"
@@ -25,11 +25,11 @@ type roleClient struct {
 }
 
 // tune reads client settings into c.
-func (y *yamlFile) tune(n *yaml.Node, path string, c *Cluster, r Role) {
+func (y *reader) tune(n *yaml.Node, path string, c *config.Cluster, r config.Role) {
 	named := roleClient{c.ClientID}
 	targets := []any{&c.Client}
 	var nested []string
-	if r != anyRole {
+	if r != config.AnyRole {
 		targets, nested = append(targets, &named), []string{keySecurity}
 	}
 	where, parts := y.into(n, path, "client", nested, targets...)
@@ -39,14 +39,14 @@ func (y *yamlFile) tune(n *yaml.Node, path string, c *Cluster, r Role) {
 		here, ok := where[s.Field]
 		switch {
 		case !ok:
-		case !r.uses(s.Field) && r == anyRole:
+		case !r.Uses(s.Field) && r == config.AnyRole:
 			y.Problem(here, "is for one kind of client only", fmt.Sprintf("write it under a flow's %s, such as %s", keyClients, suggestRole(s.Field)))
-		case !r.uses(s.Field):
+		case !r.Uses(s.Field):
 			y.Problem(here, fmt.Sprintf("has no effect: %s has no use for it", r), "remove it, or write it under "+suggestRole(s.Field))
 		default:
 			// A value that cannot be read left the field as it was. One that is 0 is out of bounds like any other: the field's
 			// zero value means the default, and whoever writes 0 means something else.
-			if f := bounds(r)[s.Field].refuse(s.Field, s.Value.Int()); f != nil && !y.Told(here) {
+			if f := config.Bounds(r)[s.Field].Refuse(s.Field, s.Value.Int()); f != nil && !y.Told(here) {
 				y.Problem(here, f.What, f.Do)
 			}
 		}
@@ -71,8 +71,8 @@ func merged(a, b map[string]report.At) map[string]report.At {
 
 // suggestRole is a role that has a use for a setting.
 func suggestRole(field string) string {
-	for _, r := range Roles() {
-		if r.uses(field) {
+	for _, r := range config.Roles() {
+		if r.Uses(field) {
 			return string(r)
 		}
 	}
@@ -80,27 +80,27 @@ func suggestRole(field string) string {
 }
 
 // clients reads a flow's clients; n may be nil. What they do not set is their cluster's.
-func (y *yamlFile) clients(n *yaml.Node, path string, f Flow) map[Role]Cluster {
+func (y *reader) clients(n *yaml.Node, path string, f config.Flow) map[config.Role]config.Cluster {
 	parts := map[string]*yaml.Node{}
 	if n != nil {
 		var known []string
-		for _, r := range Roles() {
+		for _, r := range config.Roles() {
 			known = append(known, string(r))
 		}
 		parts = y.mapping(n, path, known)
 	}
-	out := map[Role]Cluster{}
-	for _, r := range Roles() {
-		client, ok := y.Cluster(r.alias(f.Name()))
+	out := map[config.Role]config.Cluster{}
+	for _, r := range config.Roles() {
+		client, ok := y.Cluster(r.Alias(f.Name()))
 		if !ok {
 			continue
 		}
 		common := client.Client
-		client.Client = common.only(r)
-		if _, why := bounds(r)["RequestTimeout"].within(int64(common.RequestTimeout)); common.RequestTimeout > 0 && why != "" {
-			most := bounds(r)["RequestTimeout"].most
+		client.Client = common.Only(r)
+		if _, why := config.Bounds(r)["RequestTimeout"].Within(int64(common.RequestTimeout)); common.RequestTimeout > 0 && why != "" {
+			most := config.Bounds(r)["RequestTimeout"].Most
 			here := client.From.Fields["RequestTimeout"]
-			y.Note(here.Line, "%s is out of bounds: %s is used where records are written, since %s", here.Key, amount("RequestTimeout", most), why)
+			y.Note(here.Line, "%s is out of bounds: %s is used where records are written, since %s", here.Key, config.Amount("RequestTimeout", most), why)
 			client.Client.RequestTimeout = time.Duration(most)
 		}
 		if part, ok := parts[string(r)]; ok {
@@ -108,45 +108,6 @@ func (y *yamlFile) clients(n *yaml.Node, path string, f Flow) map[Role]Cluster {
 		}
 		y.Fit(f, r, &client)
 		out[r] = client
-	}
-	return out
-}
-
-// tunedNode are the client settings that differ from base.
-func tunedNode(s, base ClientSettings) *yaml.Node {
-	out := mappingOf()
-	keys, have := setting.InOrder("client", &s)
-	_, from := setting.InOrder("client", &base)
-	for _, key := range keys {
-		if n := have[key].Value.Int(); n != 0 && n != from[key].Value.Int() {
-			put(out, key, &yaml.Node{Kind: yaml.ScalarNode, Value: amount(have[key].Field, n)})
-		}
-	}
-	return out
-}
-
-// flowClients are the clients of a flow, with what differs from their clusters.
-func (w yamlWriter) flowClients(f Flow) *yaml.Node {
-	out := mappingOf()
-	own := w.Clients(f.Name())
-	for _, r := range Roles() {
-		c, ok := own[r]
-		base := w.Clusters[r.alias(f.Name())]
-		if !ok {
-			continue
-		}
-		part := tunedNode(c.Client, base.Client)
-		if c.ClientID != base.ClientID {
-			put(part, "client_id", textNode(c.ClientID))
-		}
-		if c.SecurityProtocol != base.SecurityProtocol || c.TLS != base.TLS || !reflect.DeepEqual(c.SASL, base.SASL) {
-			here := w
-			here.client = f.Source + "-" + f.Target + "-" + string(r)
-			put(part, keySecurity, here.security(c))
-		}
-		if len(part.Content) > 0 {
-			put(out, string(r), part)
-		}
 	}
 	return out
 }

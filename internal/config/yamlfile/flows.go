@@ -1,4 +1,4 @@
-package config
+package yamlfile
 
 import (
 	"fmt"
@@ -7,16 +7,17 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/report"
 )
 
 // clusters reads the mapping alias: {bootstrap, client_id, security}.
-func (y *yamlFile) clusters(n *yaml.Node) {
+func (y *reader) clusters(n *yaml.Node) {
 	nodes := y.mapping(n, keyClusters, nil)
 	for _, alias := range slices.Sorted(maps.Keys(nodes)) {
 		node := nodes[alias]
 		path := join(keyClusters, alias)
-		cluster := defaultCluster(alias)
+		cluster := config.DefaultCluster(alias)
 		where, parts := y.into(node, path, "yaml", []string{keySecurity, keyClient}, &cluster)
 		cluster.From = report.Origins{File: y.File, Fields: where}
 		if _, ok := where["Bootstrap"]; !ok && resolve(node).Kind == yaml.MappingNode {
@@ -26,26 +27,26 @@ func (y *yamlFile) clusters(n *yaml.Node) {
 			y.security(s, join(path, keySecurity), &cluster)
 		}
 		if s, ok := parts[keyClient]; ok {
-			y.tune(s, join(path, keyClient), &cluster, anyRole)
+			y.tune(s, join(path, keyClient), &cluster, config.AnyRole)
 		}
 		y.AddCluster(cluster, report.At{Line: node.Line, Key: path})
 	}
 }
 
 // flows reads the list of flows; each starts from the built-in defaults, then the file's defaults mapping.
-func (y *yamlFile) flows(n, defaults *yaml.Node) {
+func (y *reader) flows(n, defaults *yaml.Node) {
 	n = resolve(n)
 	if n.Kind != yaml.SequenceNode {
 		y.Problem(report.At{Line: n.Line, Key: keyFlows}, "is "+kindOf(n)+" where a list belongs", "write flows: [{from: A, to: B}]")
 		return
 	}
 	if defaults != nil {
-		y.defaults(defaults, &Flow{})
+		y.defaults(defaults, &config.Flow{})
 	}
 	for i, node := range n.Content {
 		path := fmt.Sprintf("%s[%d]", keyFlows, i)
-		f := DefaultFlow("", "")
-		where := Places{}
+		f := config.DefaultFlow("", "")
+		where := config.Places{}
 		if defaults != nil {
 			where = y.defaults(defaults, &f)
 		}
@@ -71,7 +72,7 @@ func (y *yamlFile) flows(n, defaults *yaml.Node) {
 }
 
 // defaults sets the flow's fields from the defaults mapping, which knows every key of a flow but from and to.
-func (y *yamlFile) defaults(n *yaml.Node, f *Flow) Places {
+func (y *reader) defaults(n *yaml.Node, f *config.Flow) config.Places {
 	where, _ := y.into(n, keyDefaults, "yaml", nil, f)
 	for _, field := range []string{"Source", "Target"} {
 		if here, ok := where[field]; ok {
@@ -84,7 +85,7 @@ func (y *yamlFile) defaults(n *yaml.Node, f *Flow) Places {
 
 // factors lets replication_factor stand for all four factors where the others are not given: whoever writes 1 for a
 // one-broker cluster, or 3 for all, means every topic that is created.
-func factors(f *Flow, where Places) {
+func factors(f *config.Flow, where config.Places) {
 	general, ok := where["ReplicationFactor"]
 	if !ok {
 		return

@@ -1,4 +1,4 @@
-package config
+package yamlfile
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/report"
 	"tidemark/internal/config/security"
 	"tidemark/internal/config/setting"
@@ -14,18 +15,18 @@ import (
 
 // securityWalk is one security mapping: the cluster that it fills, where its fields are set, and where it stands itself.
 type securityWalk struct {
-	*yamlFile
-	c     *Cluster
+	*reader
+	c     *config.Cluster
 	where map[string]report.At
 	self  report.At
 }
 
 // security reads a cluster's security mapping and checks that its keys go together.
-func (y *yamlFile) security(n *yaml.Node, path string, c *Cluster) {
+func (y *reader) security(n *yaml.Node, path string, c *config.Cluster) {
 	c.SecurityProtocol = ""
 	where, _ := y.into(n, path, "security", nil, &c.Security, &c.TLS, &c.SASL)
 	c.From = report.Origins{File: y.File, Fields: merged(c.From.Fields, where)}
-	w := securityWalk{yamlFile: y, c: c, where: where, self: report.At{Line: n.Line, Key: path}}
+	w := securityWalk{reader: y, c: c, where: where, self: report.At{Line: n.Line, Key: path}}
 	if c.SecurityProtocol == "" {
 		// A wrong one is reported already, and what else it needs cannot be said.
 		if _, wrong := where["SecurityProtocol"]; !wrong {
@@ -75,7 +76,7 @@ func (w securityWalk) once(field string) (given bool) {
 }
 
 // settingKey is the key of the security mapping that sets a field.
-func settingKey(field string, c *Cluster) string {
+func settingKey(field string, c *config.Cluster) string {
 	for key, s := range setting.Of("security", &c.TLS, &c.SASL) {
 		if s.Field == field {
 			return key

@@ -1,4 +1,4 @@
-package config
+package yamlfile
 
 import (
 	"bytes"
@@ -12,19 +12,20 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/security"
 	"tidemark/internal/config/setting"
 	"tidemark/internal/kafka"
 )
 
-// YAML writes the configuration in the YAML form: the keys only that differ from their defaults, those that all flows share
+// Write writes the configuration in the YAML form: the keys only that differ from their defaults, those that all flows share
 // under defaults. Relative file names are made absolute from base, a folder. No secret is written: where it comes from an
 // environment variable or a file of its own, that is named; otherwise the name of a variable or file stands in, with a
 // comment that says what belongs there.
 //
 // Parsing the text gives the same clusters and flows, but for those secrets.
-func (c *Config) YAML(base string) ([]byte, error) {
-	w := yamlWriter{Config: c, base: base}
+func Write(c *config.Config, base string) ([]byte, error) {
+	w := writer{Config: c, base: base}
 	root := mappingOf()
 	clusters := mappingOf()
 	for _, alias := range slices.Sorted(maps.Keys(c.Clusters)) {
@@ -50,15 +51,15 @@ func (c *Config) YAML(base string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-type yamlWriter struct {
-	*Config
+type writer struct {
+	*config.Config
 
 	base   string
 	client string // whose security is being written; empty for a cluster's
 }
 
 // unique is what a name for something of a client begins with.
-func (w yamlWriter) unique(c Cluster) string {
+func (w writer) unique(c config.Cluster) string {
 	if w.client == "" {
 		return c.Alias
 	}
@@ -102,9 +103,9 @@ func valueNode(s setting.Setting) *yaml.Node {
 }
 
 // flow is one element of the list of flows.
-func (w yamlWriter) flow(f Flow) *yaml.Node {
+func (w writer) flow(f config.Flow) *yaml.Node {
 	out := mappingOf()
-	base := DefaultFlow(f.Source, f.Target)
+	base := config.DefaultFlow(f.Source, f.Target)
 	// What follows from other values is no setting of its own.
 	base.PositionsInterval = min(base.PositionsInterval, f.EmitCheckpointsInterval, f.SyncGroupOffsetsInterval)
 	r := f.ReplicationFactor
@@ -173,9 +174,9 @@ func drop(m *yaml.Node, key string) {
 }
 
 // cluster is the value of one alias.
-func (w yamlWriter) cluster(c Cluster) *yaml.Node {
+func (w writer) cluster(c config.Cluster) *yaml.Node {
 	out := mappingOf()
-	base := defaultCluster(c.Alias)
+	base := config.DefaultCluster(c.Alias)
 	keys, have := setting.InOrder("yaml", &c)
 	_, defaults := setting.InOrder("yaml", &base)
 	for _, key := range keys {
@@ -183,7 +184,7 @@ func (w yamlWriter) cluster(c Cluster) *yaml.Node {
 			put(out, key, valueNode(have[key]))
 		}
 	}
-	if tuned := tunedNode(c.Client, ClientSettings{}); len(tuned.Content) > 0 {
+	if tuned := tunedNode(c.Client, config.ClientSettings{}); len(tuned.Content) > 0 {
 		put(out, keyClient, tuned)
 	}
 	if c.SecurityProtocol != security.ProtocolPlaintext {
@@ -193,7 +194,7 @@ func (w yamlWriter) cluster(c Cluster) *yaml.Node {
 }
 
 // security is how a client proves who it is.
-func (w yamlWriter) security(c Cluster) *yaml.Node {
+func (w writer) security(c config.Cluster) *yaml.Node {
 	out := mappingOf()
 	put(out, "protocol", textNode(c.SecurityProtocol))
 	if c.UsesTLS() {
@@ -207,7 +208,7 @@ func (w yamlWriter) security(c Cluster) *yaml.Node {
 }
 
 // fields writes the settings of TLS or SASL that are not at their defaults.
-func (w yamlWriter) fields(out *yaml.Node, c Cluster, target, base any) {
+func (w writer) fields(out *yaml.Node, c config.Cluster, target, base any) {
 	keys, have := setting.InOrder("security", target)
 	_, defaults := setting.InOrder("security", base)
 	for _, key := range keys {
@@ -228,7 +229,7 @@ func (w yamlWriter) fields(out *yaml.Node, c Cluster, target, base any) {
 }
 
 // secret writes where a secret is, or a variable to put it into.
-func (w yamlWriter) secret(out *yaml.Node, c Cluster, key, field string) {
+func (w writer) secret(out *yaml.Node, c config.Cluster, key, field string) {
 	place := c.From.Kept[field]
 	switch {
 	case place.File != "":
@@ -257,7 +258,7 @@ func variableName(text string) string {
 }
 
 // inline names files for PEM text that a properties file holds itself; YAML has no place for it.
-func (w yamlWriter) inline(out *yaml.Node, c Cluster) {
+func (w writer) inline(out *yaml.Node, c config.Cluster) {
 	for _, part := range []struct {
 		key, text, file string
 	}{
@@ -272,9 +273,48 @@ func (w yamlWriter) inline(out *yaml.Node, c Cluster) {
 	}
 }
 
-func (w yamlWriter) absolute(path string) string {
+func (w writer) absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
 	return filepath.Join(w.base, path)
+}
+
+// tunedNode are the client settings that differ from base.
+func tunedNode(s, base config.ClientSettings) *yaml.Node {
+	out := mappingOf()
+	keys, have := setting.InOrder("client", &s)
+	_, from := setting.InOrder("client", &base)
+	for _, key := range keys {
+		if n := have[key].Value.Int(); n != 0 && n != from[key].Value.Int() {
+			put(out, key, &yaml.Node{Kind: yaml.ScalarNode, Value: config.Amount(have[key].Field, n)})
+		}
+	}
+	return out
+}
+
+// flowClients are the clients of a flow, with what differs from their clusters.
+func (w writer) flowClients(f config.Flow) *yaml.Node {
+	out := mappingOf()
+	own := w.Clients(f.Name())
+	for _, r := range config.Roles() {
+		c, ok := own[r]
+		base := w.Clusters[r.Alias(f.Name())]
+		if !ok {
+			continue
+		}
+		part := tunedNode(c.Client, base.Client)
+		if c.ClientID != base.ClientID {
+			put(part, "client_id", textNode(c.ClientID))
+		}
+		if c.SecurityProtocol != base.SecurityProtocol || c.TLS != base.TLS || !reflect.DeepEqual(c.SASL, base.SASL) {
+			here := w
+			here.client = f.Source + "-" + f.Target + "-" + string(r)
+			put(part, keySecurity, here.security(c))
+		}
+		if len(part.Content) > 0 {
+			put(out, string(r), part)
+		}
+	}
+	return out
 }
