@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/internal/config/security"
 	"tidemark/internal/config/setting"
 )
 
@@ -32,32 +31,6 @@ func rows(t *testing.T) map[string][]string {
 		}
 	}
 	return out
-}
-
-// TestDocsListEveryKey fails when a key is added to the code and not to docs/config.md, or documented and not read.
-func TestDocsListEveryKey(t *testing.T) {
-	documented := rows(t)
-	known := map[string]bool{"clusters": true, "defaults": true, "flows": true, "security": true, "client": true, "clients": true, propPolicy: true}
-	for tag, targets := range map[string][]any{
-		"yaml": {&Flow{}, &Cluster{}}, "mm2": {&Flow{}, &ClientSettings{}}, "client": {&ClientSettings{}}, "security": {&security.Security{}, &security.TLS{}, &security.SASL{}},
-	} {
-		for key := range setting.Of(tag, targets...) {
-			known[key] = true
-		}
-	}
-	for _, key := range securityKeys() {
-		known[key] = true
-	}
-	for key := range known {
-		if len(documented[key]) == 0 {
-			t.Errorf("docs/config.md has no row for %s", key)
-		}
-	}
-	for key := range documented {
-		if !known[key] {
-			t.Errorf("docs/config.md has a row for %s, which is no key", key)
-		}
-	}
 }
 
 // TestDocsStateDefaults compares the second column of a flow's keys with the defaults in the code.
@@ -129,21 +102,6 @@ func TestEveryFieldHasAKey(t *testing.T) {
 		special := map[string]bool{"Source": true, "Target": true, "Policy": true, "Isolation": true, "Start": true} // read by properties.go
 		if yaml == "" || (mm2 == "") != special[field.Name] {
 			t.Errorf("field %s: yaml %q, mm2 %q", field.Name, yaml, mm2)
-		}
-	}
-}
-
-// TestReasonsDoNotHideKeys fails when a key is listed as without effect although it has one.
-func TestReasonsDoNotHideKeys(t *testing.T) {
-	for _, r := range reasons() {
-		for _, s := range r.scopes {
-			for _, key := range r.keys {
-				for _, have := range honoured(s) {
-					if key == have {
-						t.Errorf("%s is both read and without effect (%s)", key, r.why)
-					}
-				}
-			}
 		}
 	}
 }

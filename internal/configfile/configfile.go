@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/properties"
 	"tidemark/internal/config/provider"
 	"tidemark/internal/config/yamlfile"
 )
@@ -33,7 +34,7 @@ func Parse(name string, data []byte) (*config.Config, error) {
 // properties file that refer to a configuration provider are looked up in outside.
 func Examine(name string, data []byte, outside provider.Outside) config.Examined {
 	if isProperties(name, data) {
-		return config.ExamineProperties(name, data, outside)
+		return properties.Examine(name, data, outside)
 	}
 	return yamlfile.Examine(name, data)
 }

@@ -1,10 +1,11 @@
-package config
+package properties
 
 import (
 	"reflect"
 	"strings"
 	"testing"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/provider"
 	"tidemark/internal/config/setting"
 )
@@ -18,7 +19,7 @@ func numeric(s setting.Setting) bool {
 func TestZeroInProperties(t *testing.T) {
 	base := "clusters = A, B\nbootstrap.servers = x:1\nA->B.enabled = true\n"
 	told := func(line string) bool {
-		got := ExamineProperties("x.properties", []byte(base+line), provider.Outside{})
+		got := Examine("x.properties", []byte(base+line), provider.Outside{})
 		key, _, _ := strings.Cut(line, " ")
 		for _, p := range got.Problems {
 			if p.Key == key {
@@ -32,18 +33,18 @@ func TestZeroInProperties(t *testing.T) {
 		}
 		return false
 	}
-	for key, s := range setting.Of("mm2", &Flow{}) {
+	for key, s := range setting.Of("mm2", &config.Flow{}) {
 		for _, value := range []string{"0", "-7", "-9223372036854775807"} {
 			if numeric(s) && !told("A->B."+key+" = "+value) {
 				t.Errorf("%s = %s: nothing is said", key, value)
 			}
 		}
 	}
-	for key, s := range setting.Of("mm2", &ClientSettings{}) {
+	for key, s := range setting.Of("mm2", &config.ClientSettings{}) {
 		prefix := "A.consumer."
-		if RecordProducer.Uses(s.Field) && !SourceConsumer.Uses(s.Field) {
+		if config.RecordProducer.Uses(s.Field) && !config.SourceConsumer.Uses(s.Field) {
 			prefix = "B.producer."
-		} else if !SourceConsumer.Uses(s.Field) {
+		} else if !config.SourceConsumer.Uses(s.Field) {
 			prefix = "A.admin."
 		}
 		for _, value := range []string{"0", "-1", "-7"} {

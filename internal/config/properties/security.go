@@ -1,4 +1,4 @@
-package config
+package properties
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
 	"tidemark/internal/config/security"
@@ -26,8 +27,8 @@ func securityKeys() []string {
 }
 
 // cluster gives one cluster its values.
-func (m *mm2File) cluster(alias string) Cluster {
-	c := DefaultCluster(alias)
+func (m *reader) cluster(alias string) config.Cluster {
+	c := config.DefaultCluster(alias)
 	c.From = report.Origins{File: m.File, Fields: map[string]report.At{}}
 	where := m.clusterLayers(alias)
 	get := m.find(where.security)
@@ -39,7 +40,7 @@ func (m *mm2File) cluster(alias string) Cluster {
 		m.Problem(m.top[propClusters].At(), fmt.Sprintf("cluster %s has no address", alias),
 			"add "+alias+"."+propBootstrap+" = host:9092")
 	}
-	m.tune(&c, AnyRole, where.settings)
+	m.tune(&c, config.AnyRole, where.settings)
 	m.secure(&c, "cluster "+alias, where.security)
 	m.hide(&c)
 	if !c.UsesTLS() {
@@ -52,7 +53,7 @@ func (m *mm2File) cluster(alias string) Cluster {
 }
 
 // secure gives a client its protocol, certificates and login; who names it in problems.
-func (m *mm2File) secure(c *Cluster, who string, where []layer) {
+func (m *reader) secure(c *config.Cluster, who string, where []layer) {
 	get := m.find(where)
 	c.SecurityProtocol, c.TLS, c.SASL = security.ProtocolPlaintext, security.TLS{VerifyHostname: true}, security.SASL{}
 	if e, value, ok := get("security.protocol"); ok {
@@ -75,7 +76,7 @@ func (m *mm2File) secure(c *Cluster, who string, where []layer) {
 
 // later looks up anew what the security settings refer to; nil where they hold no reference. The file itself is not read
 // again: what it says changes at the next start, for all workers at once.
-func (m *mm2File) later(c Cluster, who string, where []layer) func() (security.Security, error) {
+func (m *reader) later(c config.Cluster, who string, where []layer) func() (security.Security, error) {
 	refers := false
 	for _, here := range c.From.Fields {
 		_, borrowed := m.Lent(here)
@@ -85,8 +86,8 @@ func (m *mm2File) later(c Cluster, who string, where []layer) func() (security.S
 		return nil
 	}
 	return func() (security.Security, error) {
-		fresh := &mm2File{
-			Draft: NewDraft(m.File, form()), aliases: m.aliases, providers: m.providers,
+		fresh := &reader{
+			Draft: config.NewDraft(m.File, form()), aliases: m.aliases, providers: m.providers,
 			top: m.top, clusters: m.clusters, flows: m.flows,
 		}
 		again := c
@@ -101,7 +102,7 @@ func (m *mm2File) later(c Cluster, who string, where []layer) func() (security.S
 
 // idle notes a cluster's own security keys that its protocol does not use. Top-level keys are left alone: they are
 // there for the other clusters.
-func (m *mm2File) idle(c Cluster, prefix string) {
+func (m *reader) idle(c config.Cluster, prefix string) {
 	for _, key := range slices.Sorted(maps.Keys(m.clusters[c.Alias])) {
 		if e := m.clusters[c.Alias][key]; strings.HasPrefix(key, prefix) && slices.Contains(securityKeys(), key) {
 			m.Note(e.Line, "%s has no effect with security.protocol %s", e.Key, c.SecurityProtocol)
@@ -112,7 +113,7 @@ func (m *mm2File) idle(c Cluster, prefix string) {
 type lookup func(key string) (entry.Entry, string, bool)
 
 // tls reads the ssl.* keys.
-func (m *mm2File) tls(c *Cluster, get lookup) {
+func (m *reader) tls(c *config.Cluster, get lookup) {
 	c.TLS.CAFile = m.store(c, get, "ssl.truststore", "CAFile")
 	c.TLS.CAPassword = kafka.Secret(m.told(c, get, "ssl.truststore.password", "CAPassword"))
 	if text := m.inline(c, get, "ssl.truststore.certificates", "CA"); text != "" {
@@ -148,7 +149,7 @@ func (m *mm2File) tls(c *Cluster, get lookup) {
 
 // unopened refuses the password of a store that is not given, as Java does: the key of the store may be misspelt, and then
 // there would be no client certificate, or another trust. A key's password without a key is passed over, as Java does too.
-func (m *mm2File) unopened(c *Cluster) {
+func (m *reader) unopened(c *config.Cluster) {
 	for _, store := range []struct {
 		file, password, field, key string
 	}{
@@ -165,7 +166,7 @@ func (m *mm2File) unopened(c *Cluster) {
 }
 
 // told is a key's value; empty where it is not there. Where it stands is kept for what is found out later.
-func (m *mm2File) told(c *Cluster, get lookup, key, field string) string {
+func (m *reader) told(c *config.Cluster, get lookup, key, field string) string {
 	e, value, ok := get(key)
 	if !ok || value == "" {
 		return ""
@@ -176,7 +177,7 @@ func (m *mm2File) told(c *Cluster, get lookup, key, field string) string {
 
 // inline is PEM text in the configuration itself. It is the more special of the two ways, so it wins over a file that
 // comes from the top level.
-func (m *mm2File) inline(c *Cluster, get lookup, key, field string) string {
+func (m *reader) inline(c *config.Cluster, get lookup, key, field string) string {
 	value := m.told(c, get, key, field)
 	if value == "" {
 		return ""
@@ -200,7 +201,7 @@ func rewrap(text string) string {
 
 // store is a store's file. Its type is checked only for being one that can be read, here or in Java: the file's content
 // says what it is, see kafka.TrustStore.
-func (m *mm2File) store(c *Cluster, get lookup, store, field string) string {
+func (m *reader) store(c *config.Cluster, get lookup, store, field string) string {
 	if e, kind, ok := get(store + ".type"); ok && !slices.Contains([]string{"JKS", "PKCS12", "PEM"}, strings.ToUpper(kind)) {
 		m.Problem(e.At(), fmt.Sprintf("a store of type %q cannot be read", kind),
 			"convert it: keytool -importkeystore -srckeystore STORE -srcstoretype TYPE -destkeystore s.p12 -deststoretype PKCS12, and write PKCS12")
@@ -208,7 +209,7 @@ func (m *mm2File) store(c *Cluster, get lookup, store, field string) string {
 	return m.told(c, get, store+".location", field)
 }
 
-func (m *mm2File) protocolAt(alias string) report.At {
+func (m *reader) protocolAt(alias string) report.At {
 	if e, ok := m.clusters[alias]["security.protocol"]; ok {
 		return e.At()
 	}

@@ -1,9 +1,10 @@
-package config
+package properties
 
 import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
 	"tidemark/internal/config/setting"
@@ -37,19 +38,19 @@ func kindPrefixes(s scope, kind string) []string {
 func clientKinds() []string { return []string{"consumer", "producer", "admin"} }
 
 // rolesAt are the clients that read the settings after a prefix.
-func rolesAt(s scope, prefix string) []Role {
+func rolesAt(s scope, prefix string) []config.Role {
 	switch {
 	case prefix == "":
-		return []Role{AnyRole}
+		return []config.Role{config.AnyRole}
 	case prefix == "producer.override.":
-		return []Role{RecordProducer}
+		return []config.Role{config.RecordProducer}
 	case prefix == "producer." && s == clusterScope:
-		return []Role{SourceProducer, RecordProducer, TargetProducer}
+		return []config.Role{config.SourceProducer, config.RecordProducer, config.TargetProducer}
 	}
-	var out []Role
-	for _, r := range Roles() {
+	var out []config.Role
+	for _, r := range config.Roles() {
 		side, kind, _ := strings.Cut(string(r), "_")
-		if r != RecordProducer && (prefix == kind+"." || prefix == side+"."+kind+".") {
+		if r != config.RecordProducer && (prefix == kind+"." || prefix == side+"."+kind+".") {
 			out = append(out, r)
 		}
 	}
@@ -57,11 +58,11 @@ func rolesAt(s scope, prefix string) []Role {
 }
 
 // settingNames are the keys of the settings that any of the roles has a use for, client.id among them.
-func settingNames(roles []Role) []string {
-	all := setting.Of("mm2", &ClientSettings{})
+func settingNames(roles []config.Role) []string {
+	all := setting.Of("mm2", &config.ClientSettings{})
 	names := []string{propClientID}
 	for _, key := range setting.Keys(all) {
-		if slices.ContainsFunc(roles, func(r Role) bool { return r.Uses(all[key].Field) }) {
+		if slices.ContainsFunc(roles, func(r config.Role) bool { return r.Uses(all[key].Field) }) {
 			names = append(names, key)
 		}
 	}
@@ -144,8 +145,8 @@ func clientReasons() []reason {
 	const one = "one back-off serves connecting and repeating: retry.backoff.ms"
 	backoffs := []string{"reconnect.backoff.ms", "reconnect.backoff.max.ms"}
 	var fetching []string
-	for key, s := range setting.Of("mm2", &ClientSettings{}) {
-		if SourceConsumer.Uses(s.Field) && !TargetConsumer.Uses(s.Field) && !RecordProducer.Uses(s.Field) {
+	for key, s := range setting.Of("mm2", &config.ClientSettings{}) {
+		if config.SourceConsumer.Uses(s.Field) && !config.TargetConsumer.Uses(s.Field) && !config.RecordProducer.Uses(s.Field) {
 			fetching = append(fetching, "target.consumer."+key)
 		}
 	}
@@ -172,25 +173,25 @@ func clientReasons() []reason {
 }
 
 // misplaced is where a setting of a client belongs that stands alone; empty where it is none, or stands well.
-func (m *mm2File) misplaced(e entry.Entry, key string, s scope) string {
-	all := setting.Of("mm2", &ClientSettings{})
+func (m *reader) misplaced(e entry.Entry, key string, s scope) string {
+	all := setting.Of("mm2", &config.ClientSettings{})
 	one, ok := all[key]
 	kind := "consumer."
 	switch {
 	case key == propAcks || key == propIdempotence:
 		return m.example(e, key, s, "target").Target + ".producer." + key
-	case !ok || s == clusterScope && AnyRole.Uses(one.Field):
+	case !ok || s == clusterScope && config.AnyRole.Uses(one.Field):
 		return ""
-	case RecordProducer.Uses(one.Field) && !SourceConsumer.Uses(one.Field):
+	case config.RecordProducer.Uses(one.Field) && !config.SourceConsumer.Uses(one.Field):
 		return m.example(e, key, s, "target").Target + ".producer." + key
-	case !SourceConsumer.Uses(one.Field):
+	case !config.SourceConsumer.Uses(one.Field):
 		kind = "admin."
 	}
 	f := m.example(e, key, s, "source")
 	switch {
 	case s == flowScope:
 		return f.String() + ".source." + kind + key
-	case s == topScope && AnyRole.Uses(one.Field):
+	case s == topScope && config.AnyRole.Uses(one.Field):
 		return f.Source + "." + key
 	}
 	return f.Source + "." + kind + key
@@ -212,20 +213,20 @@ func misspelt(key string, known []string) string {
 }
 
 // unused notes a setting of one kind of client that no client of the cluster in this file has a use for.
-func (m *mm2File) unused(e entry.Entry, key string, s scope) {
+func (m *reader) unused(e entry.Entry, key string, s scope) {
 	prefix, name, kind := cutKind(key)
 	if s != clusterScope || !kind {
 		return
 	}
 	alias := aliasOf(e, key)
-	all := setting.Of("mm2", &ClientSettings{})
+	all := setting.Of("mm2", &config.ClientSettings{})
 	for _, flow := range m.named() {
 		for _, r := range rolesAt(s, prefix) {
 			one, setting := all[name]
 			reading := slices.ContainsFunc(readingKeys(), func(k readingKey) bool { return k.name == name })
 			switch {
 			case r.Alias(flow) != alias:
-			case setting && !r.Uses(one.Field), reading && r != SourceConsumer:
+			case setting && !r.Uses(one.Field), reading && r != config.SourceConsumer:
 			default:
 				return
 			}

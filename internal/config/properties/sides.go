@@ -1,10 +1,11 @@
-package config
+package properties
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/report"
 )
@@ -25,7 +26,7 @@ func connectionOf(side string) []string {
 // MirrorMaker 2's connectors on a Connect cluster has address and security there; its dedicated mode fills them in from
 // "A." and the top level. What stands after "A->B." is the weakest of all layers then, and only address and security are
 // read; in the two other places it reads nothing.
-func (m *mm2File) side(e entry.Entry, key string, s scope) bool {
+func (m *reader) side(e entry.Entry, key string, s scope) bool {
 	for _, side := range sides() {
 		name, ok := strings.CutPrefix(key+".", side+".cluster.") // "source.cluster" as well
 		name = strings.TrimSuffix(name, ".")
@@ -46,11 +47,11 @@ func (m *mm2File) side(e entry.Entry, key string, s scope) bool {
 
 // sideKey judges a setting of a side. What is misspelt is compared with what can stand behind the side, not with the whole
 // key: more than half of that is the same in all of them.
-func (m *mm2File) sideKey(e entry.Entry, side, name string, s scope) {
+func (m *reader) sideKey(e entry.Entry, side, name string, s scope) {
 	known := m.honoured(clusterScope)
 	connection := slices.ContainsFunc(connectionKeys(), func(k string) bool { return matches(k, name) })
 	key := side + ".cluster." + name
-	right := m.example(e, key, s, "source").side(side) + "."
+	right := on(side, m.example(e, key, s, "source")) + "."
 	near := ""
 	if s == topScope {
 		near = report.Nearest(name, known)
@@ -70,7 +71,7 @@ func (m *mm2File) sideKey(e entry.Entry, side, name string, s scope) {
 		m.Idle(e.At(), "settings of clients are read after %s and %s.%s.consumer. and the like; MirrorMaker 2 ignores it %s too%s",
 			right, m.example(e, key, s, "source"), side, m.fill(e, key, s, placeOf(s)), unread(e))
 	default:
-		alias := m.flowOf(e, key).side(side)
+		alias := on(side, m.flowOf(e, key))
 		from := fmt.Sprintf("address and security of the %s are read from %s.%s", side, alias, name)
 		_, own := m.clusters[alias][name]
 		_, shared := m.top[name]
@@ -87,11 +88,11 @@ func (m *mm2File) sideKey(e entry.Entry, side, name string, s scope) {
 
 // sideAlias judges another name for a flow's source or target. MirrorMaker 2 names topics by it, so going on with the
 // flow's own alias would mirror into other topics.
-func (m *mm2File) sideAlias(e entry.Entry, key, side string, s scope) {
+func (m *reader) sideAlias(e entry.Entry, key, side string, s scope) {
 	const why = "the aliases are those of the flow's name"
 	flows := m.named()
 	if s == flowScope {
-		flows = []FlowName{m.flowOf(e, key)}
+		flows = []config.FlowName{m.flowOf(e, key)}
 	}
 	value, ok := m.text(e)
 	if ok && value == "" {
@@ -99,7 +100,7 @@ func (m *mm2File) sideAlias(e entry.Entry, key, side string, s scope) {
 		return
 	}
 	for _, f := range flows {
-		if ok && s != clusterScope && value != f.side(side) && m.enabled(f) {
+		if ok && s != clusterScope && value != on(side, f) && m.enabled(f) {
 			m.Problem(e.At(), fmt.Sprintf("MirrorMaker 2 calls the %s of %s %q here, and names remote and internal topics by that", side, f, value),
 				"remove it, or call the cluster so everywhere in the file")
 			return
@@ -109,13 +110,13 @@ func (m *mm2File) sideAlias(e entry.Entry, key, side string, s scope) {
 }
 
 // flowOf is the flow of a key after "A->B.".
-func (m *mm2File) flowOf(e entry.Entry, key string) FlowName {
+func (m *reader) flowOf(e entry.Entry, key string) config.FlowName {
 	source, target, _ := strings.Cut(strings.TrimSuffix(e.Key, "."+key), "->")
-	return FlowName{Source: source, Target: target}
+	return config.FlowName{Source: source, Target: target}
 }
 
 // enabled says whether a flow runs.
-func (m *mm2File) enabled(f FlowName) bool {
+func (m *reader) enabled(f config.FlowName) bool {
 	e, ok := m.flows[f][propEnabled]
 	if !ok {
 		e, ok = m.top[propEnabled]
@@ -123,10 +124,10 @@ func (m *mm2File) enabled(f FlowName) bool {
 	return ok && m.is(e, "true")
 }
 
-// side is the alias of one side.
-func (n FlowName) side(side string) string {
+// on is the alias of one side of a flow.
+func on(side string, f config.FlowName) string {
 	if side == "source" {
-		return n.Source
+		return f.Source
 	}
-	return n.Target
+	return f.Target
 }

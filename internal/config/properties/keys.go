@@ -1,9 +1,10 @@
-package config
+package properties
 
 import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
@@ -113,7 +114,7 @@ func filterClasses() map[string]string {
 func honoured(s scope) []string {
 	var keys []string
 	if s != clusterScope {
-		keys = append(setting.Keys(setting.Of("mm2", &Flow{})), propPolicy)
+		keys = append(setting.Keys(setting.Of("mm2", &config.Flow{})), propPolicy)
 		for _, k := range readingKeys() {
 			keys = append(keys, "source.consumer."+k.name)
 		}
@@ -141,7 +142,7 @@ func honoured(s scope) []string {
 }
 
 // honoured asks for the keys of a scope once for a file.
-func (m *mm2File) honoured(s scope) []string {
+func (m *reader) honoured(s scope) []string {
 	if m.known == nil {
 		m.known = map[scope][]string{}
 	}
@@ -153,7 +154,7 @@ func (m *mm2File) honoured(s scope) []string {
 
 // judge notes a key that has no effect, with the reason or the key that it may have been meant for. MirrorMaker 2
 // ignores keys that it does not know, so they are no error; a warning, since what they were to do is not done.
-func (m *mm2File) judge(e entry.Entry, key string, s scope) {
+func (m *reader) judge(e entry.Entry, key string, s scope) {
 	if class, ok := filterClasses()[key]; ok && s != clusterScope {
 		if value, found := m.text(e); found && strings.TrimPrefix(value, policyPackage) != class {
 			m.Problem(e.At(), "a Java class cannot be loaded here, and it decides what is mirrored",
@@ -212,7 +213,7 @@ func (m *mm2File) judge(e entry.Entry, key string, s scope) {
 }
 
 // meant warns about a key that is most likely a misspelt one.
-func (m *mm2File) meant(e entry.Entry, likely string) {
+func (m *reader) meant(e entry.Entry, likely string) {
 	m.Warn(e.At(), "unknown key, did you mean %s?%s", m.there(likely), unread(e))
 }
 

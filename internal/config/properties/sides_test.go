@@ -1,4 +1,4 @@
-package config
+package properties
 
 import (
 	"strings"
@@ -77,7 +77,7 @@ func TestKeysOfASide(t *testing.T) {
 		{name: "rack of a side", lines: "source.cluster.client.rack = a", says: "source.cluster.client.rack has no effect: " + leadersOnly},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := ExamineProperties("x.properties", []byte("clusters = A, B\nbootstrap.servers = x:1\nA->B.enabled = true\n"+tc.lines), provider.Outside{})
+			got := Examine("x.properties", []byte("clusters = A, B\nbootstrap.servers = x:1\nA->B.enabled = true\n"+tc.lines), provider.Outside{})
 			if tc.refused {
 				if len(got.Problems) != 1 || !strings.Contains(got.Problems.Error(), tc.says) {
 					t.Errorf("problems %v, want one with %q", got.Problems, tc.says)

@@ -1,4 +1,4 @@
-package config
+package properties
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/provider"
-	"tidemark/internal/config/setting"
 )
 
 // level is a place in a properties file, before "key = value".
@@ -18,7 +18,7 @@ type level struct {
 
 // levels are all places where somebody may write a client's setting, for each client the weakest first, as MirrorMaker 2
 // builds its clients. Security settings of a cluster win over those of a flow's kind of client there, others do not.
-func levelsOf(r Role, security bool) []level {
+func levelsOf(r config.Role, security bool) []level {
 	no := func(prefixes ...string) (out []level) {
 		for _, p := range prefixes {
 			out = append(out, level{p, true})
@@ -33,10 +33,10 @@ func levelsOf(r Role, security bool) []level {
 	}
 	side, kind, _ := strings.Cut(string(r), "_")
 	own, other := "A.", "B."
-	if r == RecordProducer || side == "target" {
+	if r == config.RecordProducer || side == "target" {
 		own, other = other, own
 	}
-	if r == RecordProducer {
+	if r == config.RecordProducer {
 		weak := no("A->B.", "A->B.producer.", "A->B.target.producer.", "A->B.source.producer.", "A.", "A.producer.", "producer.", "B.consumer.", "B.admin.")
 		if security {
 			return append(weak, yes("", "B.", "B.producer.", "A->B.producer.override.")...)
@@ -76,7 +76,7 @@ func TestCase81Precedence(t *testing.T) {
 			"username", func(i int) string { return fmt.Sprintf("user-%d", i) },
 		},
 	} {
-		for _, r := range Roles() {
+		for _, r := range config.Roles() {
 			levels := levelsOf(r, key.security)
 			for n := len(levels); n > 0; n-- {
 				lines := []string{"clusters = A, B", "bootstrap.servers = x:1", "A->B.enabled = true"}
@@ -87,7 +87,7 @@ func TestCase81Precedence(t *testing.T) {
 				for i, l := range levels[:n] {
 					lines = append(lines, l.prefix+key.name+" = "+key.value(i))
 				}
-				got := ExamineProperties("x.properties", []byte(strings.Join(lines, "\n")), provider.Outside{})
+				got := Examine("x.properties", []byte(strings.Join(lines, "\n")), provider.Outside{})
 				strongest := levels[n-1]
 				if strongest.weak {
 					for _, p := range got.Problems {
@@ -98,7 +98,7 @@ func TestCase81Precedence(t *testing.T) {
 					if got.Config == nil {
 						continue
 					}
-					for _, u := range got.Config.Uses(FlowName{"A", "B"}, r) {
+					for _, u := range got.Config.Uses(config.FlowName{Source: "A", Target: "B"}, r) {
 						if u.Name == key.field && u.Key != "" {
 							t.Errorf("%s of %s comes from %s, which is not for it", key.name, r, u.Key)
 						}
@@ -108,8 +108,8 @@ func TestCase81Precedence(t *testing.T) {
 				if len(got.Problems) > 0 {
 					t.Fatalf("%s of %s: %v", key.name, r, got.Problems)
 				}
-				uses := got.Config.Uses(FlowName{"A", "B"}, r)
-				i := slices.IndexFunc(uses, func(u Used) bool { return u.Name == key.field })
+				uses := got.Config.Uses(config.FlowName{Source: "A", Target: "B"}, r)
+				i := slices.IndexFunc(uses, func(u config.Used) bool { return u.Name == key.field })
 				if want := key.shown(n - 1); i < 0 || uses[i].Value != want || uses[i].Key != strongest.prefix+key.name {
 					t.Errorf("%s of %s, strongest level %q: %+v, want %s", key.name, r, strongest.prefix, uses, want)
 				}
@@ -133,7 +133,7 @@ func TestCase81EveryLevelIsNamed(t *testing.T) {
 	}
 	for _, prefix := range append(read, "", "A->B.", "consumer.", "producer.", "admin.", "source.consumer.", "A.source.consumer.", "A.producer.override.") {
 		text := "clusters = A, B\nbootstrap.servers = x:1\nA->B.enabled = true\n" + prefix + "request.timeout.ms = 5000"
-		got := ExamineProperties("x.properties", []byte(text), provider.Outside{})
+		got := Examine("x.properties", []byte(text), provider.Outside{})
 		named := 0
 		for _, n := range got.Remarks {
 			if n.Line == 4 {
@@ -146,25 +146,6 @@ func TestCase81EveryLevelIsNamed(t *testing.T) {
 		}
 		if named != want || len(got.Problems) > 0 {
 			t.Errorf("%srequest.timeout.ms is named %d times, want %d: %v %v", prefix, named, want, got.Remarks, got.Problems)
-		}
-	}
-}
-
-// TestRolesUseWhatHasADefault: a role has a use for exactly the settings that have a default for it, and the sizes of sockets.
-func TestRolesUseWhatHasADefault(t *testing.T) {
-	for _, r := range append(Roles(), AnyRole) {
-		d := defaultSettings(r)
-		for key, s := range setting.Of("client", &d) {
-			socket := s.Field == "SendBuffer" || s.Field == "ReceiveBuffer"
-			if r.Uses(s.Field) == s.Value.IsZero() && !socket {
-				t.Errorf("%s of %q: used %v, default %v", key, r, r.Uses(s.Field), s.Value)
-			}
-			if n, why := Bounds(r)[s.Field].Within(s.Value.Int()); !s.Value.IsZero() && why != "" {
-				t.Errorf("%s of %q: the default is out of bounds, %d is the nearest: %s", key, r, n, why)
-			}
-			if _, ok := Bounds(r)[s.Field]; !ok {
-				t.Errorf("%s has no bounds", key)
-			}
 		}
 	}
 }

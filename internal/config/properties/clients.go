@@ -1,4 +1,4 @@
-package config
+package properties
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/security"
 	"tidemark/internal/config/setting"
@@ -28,7 +29,7 @@ type layers struct {
 
 // clusterLayers are those of whatever speaks with a cluster. Where a cluster has its login only for some kinds of client,
 // what belongs to no flow uses that.
-func (m *mm2File) clusterLayers(alias string) layers {
+func (m *reader) clusterLayers(alias string) layers {
 	own := m.clusters[alias]
 	return layers{
 		settings: []layer{{own, ""}},
@@ -43,9 +44,9 @@ func (m *mm2File) clusterLayers(alias string) layers {
 //
 // Records are written by the Connect worker's producer there, whose settings are "B.producer.x", or
 // "A->B.producer.override.x".
-func (m *mm2File) clientLayers(name FlowName, r Role) layers {
+func (m *reader) clientLayers(name config.FlowName, r config.Role) layers {
 	own, flow := m.clusters[r.Alias(name)], m.flows[name]
-	if r == RecordProducer {
+	if r == config.RecordProducer {
 		kinds := []layer{{own, "producer."}, {flow, "producer.override."}}
 		return layers{
 			settings: slices.Concat([]layer{{own, ""}}, kinds),
@@ -62,7 +63,7 @@ func (m *mm2File) clientLayers(name FlowName, r Role) layers {
 }
 
 // find looks a key up in layers.
-func (m *mm2File) find(where []layer) lookup {
+func (m *reader) find(where []layer) lookup {
 	return func(key string) (entry.Entry, string, bool) {
 		for _, l := range slices.Backward(where) {
 			if l.prefix != "" && key == propBootstrap {
@@ -78,10 +79,10 @@ func (m *mm2File) find(where []layer) lookup {
 }
 
 // clients gives the clients of a flow their values, those that differ from their cluster's.
-func (m *mm2File) clients(f Flow) map[Role]Cluster {
-	out := map[Role]Cluster{}
+func (m *reader) clients(f config.Flow) map[config.Role]config.Cluster {
+	out := map[config.Role]config.Cluster{}
 	secured := slices.Concat(security.FieldsOf(&security.TLS{}), security.FieldsOf(&security.SASL{}))
-	for _, r := range Roles() {
+	for _, r := range config.Roles() {
 		base, ok := m.Cluster(r.Alias(f.Name()))
 		if !ok {
 			continue
@@ -106,7 +107,7 @@ func (m *mm2File) clients(f Flow) map[Role]Cluster {
 
 // hide notes which of a client's values stand in no file of ours, so that nothing prints them. In a login, part of the text
 // may come from elsewhere and the rest not.
-func (m *mm2File) hide(c *Cluster) {
+func (m *reader) hide(c *config.Cluster) {
 	c.From.Borrowed = map[string]string{}
 	texts := map[string]string{"ClientID": c.ClientID, "SecurityProtocol": c.SecurityProtocol}
 	for _, target := range []any{&c.TLS, &c.SASL} {
@@ -124,7 +125,7 @@ func (m *mm2File) hide(c *Cluster) {
 }
 
 // special says whether a layer that is not the whole cluster's holds a security setting.
-func (m *mm2File) special(where []layer) bool {
+func (m *reader) special(where []layer) bool {
 	return slices.ContainsFunc(where, func(l layer) bool {
 		if l.prefix == "" {
 			return false
@@ -140,7 +141,7 @@ func (m *mm2File) special(where []layer) bool {
 }
 
 // tune gives a client its name and its settings.
-func (m *mm2File) tune(c *Cluster, r Role, where []layer) {
+func (m *reader) tune(c *config.Cluster, r config.Role, where []layer) {
 	get := m.find(where)
 	if e, value, ok := get(propClientID); ok && value != "" {
 		c.ClientID = value
@@ -173,8 +174,8 @@ func (m *mm2File) tune(c *Cluster, r Role, where []layer) {
 }
 
 // bounded is a setting's value, or the nearest one that it may have.
-func (m *mm2File) bounded(e entry.Entry, r Role, field string, n int64) int64 {
-	b := Bounds(r)[field]
+func (m *reader) bounded(e entry.Entry, r config.Role, field string, n int64) int64 {
+	b := config.Bounds(r)[field]
 	switch {
 	case field == "SendBuffer" || field == "ReceiveBuffer":
 		if n <= 0 {
@@ -186,16 +187,16 @@ func (m *mm2File) bounded(e entry.Entry, r Role, field string, n int64) int64 {
 	used, why := b.Within(n)
 	if why != "" {
 		what := ""
-		if b != Bounds(AnyRole)[field] {
+		if b != config.Bounds(config.AnyRole)[field] {
 			what = " where records are written"
 		}
-		m.Note(e.Line, "%s is out of bounds: %s is used%s, since %s", e.Key, Amount(field, used), what, why)
+		m.Note(e.Line, "%s is out of bounds: %s is used%s, since %s", e.Key, config.Amount(field, used), what, why)
 	}
 	return used
 }
 
 // weakened warns about a producer's setting that would make writes less safe, and says whether the key is one.
-func (m *mm2File) weakened(e entry.Entry, key string) bool {
+func (m *reader) weakened(e entry.Entry, key string) bool {
 	_, name, kind := cutKind(key)
 	if !kind || name != propAcks && name != propIdempotence {
 		return false

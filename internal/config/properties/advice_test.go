@@ -1,9 +1,10 @@
-package config
+package properties
 
 import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/provider"
 )
 
@@ -70,7 +71,7 @@ func TestAdviceNamesTheFile(t *testing.T) {
 		{"linger.ms = 5", "linger.ms has no effect: nothing waits to be sent: what comes while a request is under way goes with the next; MirrorMaker 2 ignores it at top level too, and reads B.producer.linger.ms", false},
 		{"partitioner.class = x", "partitioner.class has no effect: Java classes cannot be loaded; MirrorMaker 2 ignores it at top level too, and reads B.producer.partitioner.class", false},
 	} {
-		got := ExamineProperties("x.properties", []byte(adviceBase+tc.lines), provider.Outside{})
+		got := Examine("x.properties", []byte(adviceBase+tc.lines), provider.Outside{})
 		found := 0
 		for _, r := range got.Remarks {
 			if r.Line != 5 {
@@ -89,14 +90,14 @@ func TestAdviceNamesTheFile(t *testing.T) {
 // TestAdviceFollowed: each place that an advice names takes effect, with the same value there.
 func TestAdviceFollowed(t *testing.T) {
 	for _, key := range []string{"", "A2.", "A2->B.", "consumer.", "A2->B.target.consumer."} {
-		got := ExamineProperties("x.properties", []byte(adviceBase+key+"auto.offset.reset = latest"), provider.Outside{})
+		got := Examine("x.properties", []byte(adviceBase+key+"auto.offset.reset = latest"), provider.Outside{})
 		_, advised, ok := strings.Cut(got.Config.Warnings[0], "write it as ")
 		advised, _, found := strings.Cut(advised, ": without it")
 		if !ok || !found {
 			t.Fatal(got.Config.Warnings)
 		}
-		again := ExamineProperties("x.properties", []byte(adviceBase+advised+" = latest"), provider.Outside{})
-		if f := again.Config.Flows[0]; f.Start != StartLatest || len(again.Config.Warnings) > 0 {
+		again := Examine("x.properties", []byte(adviceBase+advised+" = latest"), provider.Outside{})
+		if f := again.Config.Flows[0]; f.Start != config.StartLatest || len(again.Config.Warnings) > 0 {
 			t.Errorf("%s: %s gives %s, %v", key, advised, f.Start, again.Config.Warnings)
 		}
 	}

@@ -1,4 +1,4 @@
-package config
+package properties
 
 import (
 	"maps"
@@ -9,11 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/provider"
 	"tidemark/internal/config/setting"
 )
 
-const keyTable = "../../docs/mm2-keys.md"
+const keyTable = "../../../docs/mm2-keys.md"
 
 const keyTableHead = `# Every key of MirrorMaker 2
 
@@ -85,7 +86,7 @@ func TestKeyTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(have), b.String()); diff != "" {
-		t.Errorf("docs/mm2-keys.md is not what the code does; UPDATE_DOCS=1 go test ./internal/config -run TestKeyTable writes it (-have +want):\n%s", diff)
+		t.Errorf("docs/mm2-keys.md is not what the code does; UPDATE_DOCS=1 go test ./internal/config/properties -run TestKeyTable writes it (-have +want):\n%s", diff)
 	}
 }
 
@@ -138,7 +139,7 @@ func fate(t *testing.T, key string, s scope) (cell, why string) {
 		"config.providers = p", "config.providers.p.class = " + class,
 	}
 	base = slices.DeleteFunc(base, func(line string) bool { return strings.HasPrefix(line, name+" =") })
-	got := ExamineProperties("x.properties", []byte(strings.Join(append(base, name+" = com.example.X"), "\n")), provider.Outside{})
+	got := Examine("x.properties", []byte(strings.Join(append(base, name+" = com.example.X"), "\n")), provider.Outside{})
 	for _, p := range got.Problems {
 		if p.Key == name && (strings.Contains(p.What, "cannot be loaded here") || strings.HasPrefix(p.What, "MirrorMaker 2 calls")) {
 			return cellRefused, ""
@@ -164,14 +165,14 @@ func fate(t *testing.T, key string, s scope) (cell, why string) {
 
 // meaningOf is what a key that is read stands for, or which value of a refused one is accepted.
 func meaningOf(key string) string {
-	for yaml, s := range setting.Of("yaml", &Flow{}) {
-		if m, ok := setting.Of("mm2", &Flow{})[key]; ok && m.Field == s.Field {
+	for yaml, s := range setting.Of("yaml", &config.Flow{}) {
+		if m, ok := setting.Of("mm2", &config.Flow{})[key]; ok && m.Field == s.Field {
 			return "`" + yaml + "`"
 		}
 	}
 	_, name, kind := cutKind(key)
-	if s, ok := setting.Of("mm2", &ClientSettings{})[name]; ok {
-		for yaml, one := range setting.Of("client", &ClientSettings{}) {
+	if s, ok := setting.Of("mm2", &config.ClientSettings{})[name]; ok {
+		for yaml, one := range setting.Of("client", &config.ClientSettings{}) {
 			if one.Field == s.Field {
 				return "`" + yaml + "` of a client"
 			}

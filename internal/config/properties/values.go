@@ -1,10 +1,11 @@
-package config
+package properties
 
 import (
 	"reflect"
 	"slices"
 	"strings"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
@@ -14,7 +15,7 @@ import (
 )
 
 // text is the entry's value with what its references stand for.
-func (m *mm2File) text(e entry.Entry) (string, bool) {
+func (m *reader) text(e entry.Entry) (string, bool) {
 	value, refs, ok := m.providers.Text(&m.Report, e)
 	if refs != "" {
 		m.Borrow(e.At(), refs, !discreet(e.Key))
@@ -23,7 +24,7 @@ func (m *mm2File) text(e entry.Entry) (string, bool) {
 }
 
 // judgeProvider judges a key that begins with "config.providers.".
-func (m *mm2File) judgeProvider(e entry.Entry, key string) {
+func (m *reader) judgeProvider(e entry.Entry, key string) {
 	name, rest, known, ok := m.providers.About(key)
 	if !ok {
 		m.Warn(e.At(), "%s does not list that provider", provider.Key)
@@ -41,7 +42,7 @@ func (m *mm2File) judgeProvider(e entry.Entry, key string) {
 
 // secretsOf are the secrets of a cluster that are what one reference stands for and nothing but it, by field. A secret that
 // is written in the file, or put together from several parts, is not among them.
-func (m *mm2File) secretsOf(c Cluster) map[string]report.Kept {
+func (m *reader) secretsOf(c config.Cluster) map[string]report.Kept {
 	out := map[string]report.Kept{}
 	for _, target := range []any{&c.TLS, &c.SASL} {
 		for _, s := range setting.Of("security", target) {
@@ -70,7 +71,7 @@ func (m *mm2File) secretsOf(c Cluster) map[string]report.Kept {
 }
 
 // entryAt is the entry of a place.
-func (m *mm2File) entryAt(where report.At) entry.Entry {
+func (m *reader) entryAt(where report.At) entry.Entry {
 	groups := []map[string]entry.Entry{m.top}
 	for _, entries := range m.clusters {
 		groups = append(groups, entries)
@@ -90,7 +91,7 @@ func (m *mm2File) entryAt(where report.At) entry.Entry {
 
 // comesFrom says whether a text is one reference that stands for the value, and where that is kept. It compares, since a
 // login's own syntax can change what is put in place: a backslash in it is an escape.
-func (m *mm2File) comesFrom(text string, value kafka.Secret) (report.Kept, bool) {
+func (m *reader) comesFrom(text string, value kafka.Secret) (report.Kept, bool) {
 	found, places := provider.References(text)
 	if len(found) != 1 || places[0] != [2]int{0, len(text)} {
 		return report.Kept{}, false

@@ -1,4 +1,4 @@
-package config
+package properties
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ const (
 // without it would mirror other bytes than the file asks for, or make topics that are to be made by somebody else. Where
 // MirrorMaker 2 ignores the key too, and for a flow that is off, there is nothing to refuse. It says whether the key has
 // been dealt with.
-func (m *mm2File) refuse(e entry.Entry, key string, s scope) bool {
+func (m *reader) refuse(e entry.Entry, key string, s scope) bool {
 	if ignoredThere(s, key) || s == flowScope && !m.enabled(m.flowOf(e, key)) {
 		return false
 	}

@@ -1,4 +1,4 @@
-package config
+package properties
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
@@ -29,30 +30,30 @@ const (
 	policyPackage = "org.apache.kafka.connect.mirror."
 )
 
-// mm2File reads one MirrorMaker 2 properties file into a report.
+// reader reads one MirrorMaker 2 properties file into a report.
 //
 // Whose value wins follows MirrorMaker 2. For a flow's settings: "A->B.key" before the top-level key. For a cluster's
 // address and security: "A.key" before the top-level key. For what a consumer's keys say see reading.
-type mm2File struct {
-	*Draft
+type reader struct {
+	*config.Draft
 
 	aliases   []string
 	providers provider.Set
-	all       map[string]entry.Entry              // by the whole key
-	top       map[string]entry.Entry              // keys at top level
-	clusters  map[string]map[string]entry.Entry   // keys after "A."
-	flows     map[FlowName]map[string]entry.Entry // keys after "A->B."
-	known     map[scope][]string                  // what honoured said
+	all       map[string]entry.Entry                     // by the whole key
+	top       map[string]entry.Entry                     // keys at top level
+	clusters  map[string]map[string]entry.Entry          // keys after "A."
+	flows     map[config.FlowName]map[string]entry.Entry // keys after "A->B."
+	known     map[scope][]string                         // what honoured said
 }
 
-// ExamineProperties reads a properties file of MirrorMaker 2. Values that refer to a configuration provider are looked up in
+// Examine reads a properties file of MirrorMaker 2. Values that refer to a configuration provider are looked up in
 // outside.
-func ExamineProperties(name string, data []byte, outside provider.Outside) Examined {
-	m := &mm2File{
-		Draft:    NewDraft(name, form()),
+func Examine(name string, data []byte, outside provider.Outside) config.Examined {
+	m := &reader{
+		Draft:    config.NewDraft(name, form()),
 		top:      map[string]entry.Entry{},
 		clusters: map[string]map[string]entry.Entry{},
-		flows:    map[FlowName]map[string]entry.Entry{},
+		flows:    map[config.FlowName]map[string]entry.Entry{},
 	}
 	if line := yamlLine(data); line > 0 {
 		m.Problem(report.At{Line: line}, "this looks like YAML", "name the file .yaml, or write key = value pairs as MirrorMaker 2 does: clusters = A, B")
@@ -72,8 +73,8 @@ func ExamineProperties(name string, data []byte, outside provider.Outside) Exami
 }
 
 // form is how such a file names what it sets.
-func form() Form {
-	return Form{Tag: "mm2", Bootstrap: func(alias string) string { return alias + "." + propBootstrap }}
+func form() config.Form {
+	return config.Form{Tag: "mm2", Bootstrap: func(alias string) string { return alias + "." + propBootstrap }}
 }
 
 // yamlLine is the line on which the clusters key begins a mapping or a list, as in YAML; 0 where none does. As a
@@ -92,7 +93,7 @@ func yamlLine(data []byte) int {
 
 // sort finds the clusters and puts every entry under what it belongs to. Where a key is there twice the last one
 // counts, as in Java.
-func (m *mm2File) sort(entries []entry.Entry, outside provider.Outside) {
+func (m *reader) sort(entries []entry.Entry, outside provider.Outside) {
 	last := map[string]entry.Entry{}
 	for _, e := range entries {
 		if first, twice := last[e.Key]; twice {
@@ -124,7 +125,7 @@ func (m *mm2File) sort(entries []entry.Entry, outside provider.Outside) {
 }
 
 // place puts one entry under its flow, its cluster, or the top level.
-func (m *mm2File) place(e entry.Entry) {
+func (m *reader) place(e entry.Entry) {
 	if source, rest, ok := strings.Cut(e.Key, "->"); ok {
 		m.placeFlow(e, source, rest)
 		return
@@ -142,7 +143,7 @@ func (m *mm2File) place(e entry.Entry) {
 	m.top[e.Key] = e
 }
 
-func (m *mm2File) placeFlow(e entry.Entry, source, rest string) {
+func (m *reader) placeFlow(e entry.Entry, source, rest string) {
 	target, key, ok := cutAlias(rest, m.aliases)
 	if !ok {
 		// Not an alias of this file: take the first word, so that check can say which cluster is unknown.
@@ -152,7 +153,7 @@ func (m *mm2File) placeFlow(e entry.Entry, source, rest string) {
 		m.Problem(e.At(), "is no key of a flow", "write A->B.key = value")
 		return
 	}
-	name := FlowName{Source: source, Target: target}
+	name := config.FlowName{Source: source, Target: target}
 	if m.flows[name] == nil {
 		m.flows[name] = map[string]entry.Entry{}
 	}
@@ -171,8 +172,8 @@ func cutAlias(text string, aliases []string) (alias, key string, ok bool) {
 
 // named are the flows that the file speaks of: those with a key of their own and, with a top-level "enabled = true",
 // every ordered pair of clusters, as in MirrorMaker 2.
-func (m *mm2File) named() []FlowName {
-	all := map[FlowName]bool{}
+func (m *reader) named() []config.FlowName {
+	all := map[config.FlowName]bool{}
 	for name := range m.flows {
 		all[name] = true
 	}
@@ -181,21 +182,21 @@ func (m *mm2File) named() []FlowName {
 		for _, a := range m.aliases {
 			for _, b := range m.aliases {
 				if a != b {
-					all[FlowName{Source: a, Target: b}] = true
+					all[config.FlowName{Source: a, Target: b}] = true
 				}
 			}
 		}
 	}
-	return slices.SortedFunc(maps.Keys(all), func(a, b FlowName) int {
+	return slices.SortedFunc(maps.Keys(all), func(a, b config.FlowName) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Target, b.Target))
 	})
 }
 
 // flow gives one flow its values: defaults, then the top level, then its own keys.
-func (m *mm2File) flow(name FlowName) (Flow, Places) {
-	f := DefaultFlow(name.Source, name.Target)
+func (m *reader) flow(name config.FlowName) (config.Flow, config.Places) {
+	f := config.DefaultFlow(name.Source, name.Target)
 	f.Enabled, f.SyncGroupOffsets = false, false // MirrorMaker 2's defaults in a dedicated file
-	where := Places{}
+	where := config.Places{}
 	own := m.flows[name]
 	fields := setting.Of("mm2", &f)
 	for _, layer := range []map[string]entry.Entry{m.top, own} {
@@ -235,7 +236,7 @@ func (m *mm2File) flow(name FlowName) (Flow, Places) {
 
 // renamed reads a key of MirrorMaker 2 before 4.0 (topics.blacklist). Version 4 ignores it and so mirrors what was
 // excluded before; the one who wrote it meant it.
-func (m *mm2File) renamed(e entry.Entry, old string, layer map[string]entry.Entry, fields map[string]setting.Setting, where Places) {
+func (m *reader) renamed(e entry.Entry, old string, layer map[string]entry.Entry, fields map[string]setting.Setting, where config.Places) {
 	now := renamedKeys()[old]
 	if _, both := layer[now]; both {
 		m.Note(e.Line, "%s has no effect beside %s", e.Key, now)
@@ -247,7 +248,7 @@ func (m *mm2File) renamed(e entry.Entry, old string, layer map[string]entry.Entr
 
 // set reads one value by the type of its field; key is the entry's key without the prefix, whose ending names the unit
 // of an interval.
-func (m *mm2File) set(s setting.Setting, key string, e entry.Entry, where Places) {
+func (m *reader) set(s setting.Setting, key string, e entry.Entry, where config.Places) {
 	value, ok := m.text(e)
 	if !ok {
 		return
@@ -288,23 +289,23 @@ func setSeconds(s setting.Setting, key, value string) *report.Fault {
 }
 
 // is compares the entry's value with a word, whatever the case.
-func (m *mm2File) is(e entry.Entry, word string) bool {
+func (m *reader) is(e entry.Entry, word string) bool {
 	value, ok := m.text(e)
 	return ok && strings.EqualFold(value, word)
 }
 
 // policy reads replication.policy.class. A Java class cannot be loaded, and one that is not known may name topics in
 // any way, so going on with another policy would mirror into the wrong topics.
-func (m *mm2File) policy(f *Flow, e entry.Entry) {
+func (m *reader) policy(f *config.Flow, e entry.Entry) {
 	value, ok := m.text(e)
 	if !ok {
 		return
 	}
 	switch strings.TrimPrefix(value, policyPackage) {
 	case "DefaultReplicationPolicy":
-		f.Policy = PolicyDefault
+		f.Policy = config.PolicyDefault
 	case "IdentityReplicationPolicy":
-		f.Policy = PolicyIdentity
+		f.Policy = config.PolicyIdentity
 	default:
 		m.Problem(e.At(), fmt.Sprintf("replication policy %q is a Java class that cannot be loaded here", value),
 			"use "+policyPackage+"DefaultReplicationPolicy (A.topic), with replication.policy.separator for another separator, or "+policyPackage+"IdentityReplicationPolicy (names are kept)")
@@ -315,7 +316,7 @@ func (m *mm2File) policy(f *Flow, e entry.Entry) {
 // a partition begins. It builds that consumer in layers; from the weakest: "A->B.consumer.", "A.consumer.",
 // "A->B.source.consumer.". A top-level "source.consumer." has no effect there; here it is the weakest layer, since it can
 // only mean this.
-func (m *mm2File) reading(f *Flow, name FlowName, where Places) {
+func (m *reader) reading(f *config.Flow, name config.FlowName, where config.Places) {
 	for _, key := range readingKeys() {
 		v := reflect.ValueOf(f).Elem().FieldByName(key.field)
 		for _, layer := range []struct {
@@ -342,13 +343,13 @@ type readingKey struct {
 
 func readingKeys() []readingKey {
 	return []readingKey{
-		{propIsolation, "Isolation", []string{ReadCommitted, ReadUncommitted}},
-		{propReset, "Start", []string{StartEarliest, StartLatest}},
+		{propIsolation, "Isolation", []string{config.ReadCommitted, config.ReadUncommitted}},
+		{propReset, "Start", []string{config.StartEarliest, config.StartLatest}},
 	}
 }
 
 // explain notes where a default differs from what the file's reader may expect, and every key that has no effect.
-func (m *mm2File) explain() {
+func (m *reader) explain() {
 	for _, key := range slices.Sorted(maps.Keys(m.top)) {
 		m.judge(m.top[key], key, topScope)
 	}

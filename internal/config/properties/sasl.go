@@ -1,4 +1,4 @@
-package config
+package properties
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/config"
 	"tidemark/internal/config/entry"
 	"tidemark/internal/config/provider"
 	"tidemark/internal/config/report"
@@ -25,7 +26,7 @@ func saslKeys() []string {
 }
 
 // sasl reads the mechanism and the login. Kafka's default mechanism is GSSAPI, and so is ours.
-func (m *mm2File) sasl(c *Cluster, who string, get lookup) {
+func (m *reader) sasl(c *config.Cluster, who string, get lookup) {
 	const choose = "write one of "
 	e, mechanism, ok := get("sasl.mechanism")
 	switch {
@@ -90,7 +91,7 @@ func (m *mm2File) sasl(c *Cluster, who string, get lookup) {
 
 // blankSecret reports the password of a login that a configuration provider gives, where it is blank. Without that a file
 // that is being renewed would take the place of a good password for a moment.
-func (m *mm2File) blankSecret(e entry.Entry, l security.Login) bool {
+func (m *reader) blankSecret(e entry.Entry, l security.Login) bool {
 	raw, err := security.ParseJAAS(e.Value)
 	for _, option := range []string{"password", "clientSecret"} {
 		value, given := l.Options[option]
@@ -109,9 +110,9 @@ func (m *mm2File) blankSecret(e entry.Entry, l security.Login) bool {
 	return false
 }
 
-// noSecret reports that what references stand for is no secret. The problem is added as it is: report.problem would hide
+// noSecret reports that what references stand for is no secret. The problem is added as it is: Report.Problem would hide
 // what is wrong.
-func (m *mm2File) noSecret(e entry.Entry, refs string) {
+func (m *reader) noSecret(e entry.Entry, refs string) {
 	m.Add(report.Problem{File: m.File, Line: e.Line, Key: e.Key, What: fmt.Sprintf("what %s stands for %s", refs, security.IsBlank), Do: security.WritePassword})
 }
 
@@ -134,7 +135,7 @@ func example(mechanism string) string {
 
 // handlers checks that callback handlers are ones whose work is done here. Another one gets its credentials in a way
 // that only it knows.
-func (m *mm2File) handlers(mechanism string, get lookup) bool {
+func (m *reader) handlers(mechanism string, get lookup) bool {
 	good := true
 	for key, known := range map[string]map[string]string{
 		"sasl.login.callback.handler.class":  {security.MechanismOAuth: "OAuthBearerLoginCallbackHandler"},
@@ -159,7 +160,7 @@ func (m *mm2File) handlers(mechanism string, get lookup) bool {
 
 // oauth takes what the client credentials grant needs: from the keys of Kafka 4.1 (KIP-1139), or from the options of the
 // login module, as before.
-func (m *mm2File) oauth(c *Cluster, get lookup, l security.Login) error {
+func (m *reader) oauth(c *config.Cluster, get lookup, l security.Login) error {
 	s := &c.SASL
 	if s.TokenURL = m.told(c, get, "sasl.oauthbearer.token.endpoint.url", "TokenURL"); s.TokenURL == "" {
 		return errors.New("sasl.oauthbearer.token.endpoint.url is missing, and tokens without a signature are for tests only")
@@ -200,7 +201,7 @@ func (m *mm2File) oauth(c *Cluster, get lookup, l security.Login) error {
 }
 
 // kerberos takes principal and keytab of Java's own login module.
-func (m *mm2File) kerberos(c *Cluster, get lookup, l security.Login) error {
+func (m *reader) kerberos(c *config.Cluster, get lookup, l security.Login) error {
 	s := &c.SASL
 	s.User, s.Keytab = l.Options["principal"].Reveal(), l.Options["keyTab"].Reveal()
 	s.ServiceName = m.told(c, get, "sasl.kerberos.service.name", "ServiceName")
