@@ -13,7 +13,7 @@ import (
 // Role is what one client of a flow is there for, named as a key under a flow's clients in YAML.
 type Role string
 
-// The roles. In a properties file their settings stand where MirrorMaker 2 reads those of its own clients, see layers.
+// The roles. In a properties file their settings stand where MirrorMaker 2 reads those of its own clients, see internal/config/properties.
 const (
 	SourceConsumer Role = "source_consumer" // reads records
 	SourceAdmin    Role = "source_admin"    // topics, settings, access rules and group positions of the source

@@ -10,7 +10,7 @@ import (
 
 // Config is what one file says, complete and validated.
 type Config struct {
-	File     string             // the file's name as given to Load or Parse
+	File     string             // the file's name as it was given
 	Clusters map[string]Cluster // by alias
 	Flows    []Flow             // sorted by source, then target; disabled ones included
 	Notes    []string           // what is worth saying once at start, in the order of the file
@@ -64,7 +64,7 @@ type Cluster struct {
 //
 // The tags name the keys that set a field: yaml under flows and defaults, mm2 in a properties file (at top level and
 // after "A->B."). Keys that need more than a field of the right type (replication.policy.class, isolation.level, auto.offset.reset) are
-// read by the code in properties.go.
+// read by the forms themselves.
 type Flow struct {
 	Source  string `yaml:"from"` // alias
 	Target  string `yaml:"to"`   // alias

@@ -99,7 +99,7 @@ func defaultText(v reflect.Value) string {
 func TestEveryFieldHasAKey(t *testing.T) {
 	for field := range reflect.TypeFor[Flow]().Fields() {
 		yaml, mm2 := field.Tag.Get("yaml"), field.Tag.Get("mm2")
-		special := map[string]bool{"Source": true, "Target": true, "Policy": true, "Isolation": true, "Start": true} // read by properties.go
+		special := map[string]bool{"Source": true, "Target": true, "Policy": true, "Isolation": true, "Start": true} // read by the forms themselves
 		if yaml == "" || (mm2 == "") != special[field.Name] {
 			t.Errorf("field %s: yaml %q, mm2 %q", field.Name, yaml, mm2)
 		}

@@ -1,8 +1,6 @@
 package config
 
-import (
-	"tidemark/internal/config/setting"
-)
+import "tidemark/internal/config/setting"
 
 // Fit keeps the sizes of a flow's client in proportion to each other and to the flow's memory.
 func (d *Draft) Fit(f Flow, role Role, c *Cluster) {

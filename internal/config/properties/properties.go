@@ -59,7 +59,13 @@ func Examine(name string, data []byte, outside provider.Outside) config.Examined
 		m.Problem(report.At{Line: line}, "this looks like YAML", "name the file .yaml, or write key = value pairs as MirrorMaker 2 does: clusters = A, B")
 		return m.Examined()
 	}
-	m.sort(entry.Read(&m.Report, data), outside)
+	m.read(entry.Read(&m.Report, data), outside)
+	return m.Examined()
+}
+
+// read fills the draft from the entries, wherever they were written.
+func (m *reader) read(entries []entry.Entry, outside provider.Outside) {
+	m.sort(entries, outside)
 	for _, alias := range m.aliases {
 		m.AddCluster(m.cluster(alias), m.top[propClusters].At())
 	}
@@ -69,7 +75,6 @@ func Examine(name string, data []byte, outside provider.Outside) config.Examined
 	}
 	m.Check()
 	m.explain()
-	return m.Examined()
 }
 
 // form is how such a file names what it sets.

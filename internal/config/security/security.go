@@ -61,7 +61,7 @@ type TLS struct {
 	VerifyHostname       bool         `security:"verify_hostname"` // default true: the server's name must be in its certificate
 }
 
-// SASL is how a client proves who it is. Which fields are set depends on Mechanism, see usedBy. Of Password,
+// SASL is how a client proves who it is. Which fields are set depends on Mechanism, see UsedBy. Of Password,
 // PasswordFile and PasswordEnv at most one is set.
 type SASL struct {
 	Mechanism    string       `security:"mechanism" choice:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER AWS_MSK_IAM GSSAPI"`

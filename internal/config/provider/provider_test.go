@@ -1,4 +1,4 @@
-package properties
+package provider_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"tidemark/internal/config/entry"
+	"tidemark/internal/config/properties"
 	"tidemark/internal/config/provider"
 	"tidemark/internal/fuzzing"
 )
@@ -51,7 +52,7 @@ func checkNotShown(t *testing.T, file, value string) {
 	text := "clusters = A, B\nbootstrap.servers = x:1\nA->B.enabled = true\nconfig.providers = f\n" + class +
 		"security.protocol = SASL_SSL\nsasl.mechanism = PLAIN\nA.client.id = ${f:/s:k}\nreplication.factor = ${f:/s:k}\n" +
 		`sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="${f:/s:k}";` + "\n"
-	got := Examine("x.properties", []byte(text), provider.Outside{ReadFile: func(string) ([]byte, error) { return []byte(file), nil }})
+	got := properties.Examine("x.properties", []byte(text), provider.Outside{ReadFile: func(string) ([]byte, error) { return []byte(file), nil }})
 	said := got.Problems.Error()
 	if got.Config != nil {
 		said += fmt.Sprint(got.Config.Warnings)
