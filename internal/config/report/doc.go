@@ -4,7 +4,7 @@
 //
 // Invariants:
 //   - A problem says where it is, what is wrong and what to do.
-//   - What is said twice with the same words about the same place is said once.
+//   - The same problem, and the same note about a line, is there once: what flows share is read for each of them.
 //   - A value that comes from outside the file (Borrow) is in no problem.
 //
 // What it does not do: it knows no form of a file, no key and no setting. Whoever reads a file says what is wrong with it.
