@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/testcluster"
 	"tidemark/mm2"
 )
@@ -75,7 +75,7 @@ func TestCase67RegexMeaning(t *testing.T) {
 			t.Errorf("topics = %s: MirrorMaker 2 takes %q, not %q", r.value, answers[i], r.java)
 		}
 		file := fmt.Appendf(nil, "clusters = A, B\nA.bootstrap.servers = a:1\nB.bootstrap.servers = b:1\nA->B.enabled = true\ntopics = %s\ntopics.exclude =\n", r.value)
-		cfg, err := config.Parse("mm2.properties", file)
+		cfg, err := configfile.Parse("mm2.properties", file)
 		if r.refuse != "" {
 			if err == nil || !strings.Contains(err.Error(), r.refuse) || !strings.Contains(err.Error(), "mm2.properties:5") {
 				t.Errorf("topics = %s: %v, want %s", r.value, err, r.refuse)

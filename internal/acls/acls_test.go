@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 )
 
 const clusters = `
@@ -32,7 +33,7 @@ func parsed(t testing.TB, flows ...string) *config.Config {
 	for _, f := range flows {
 		text += "  - {" + f + "}\n"
 	}
-	cfg, err := config.Parse("x.yaml", []byte(text))
+	cfg, err := configfile.Parse("x.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func TestHeartbeatsTravel(t *testing.T) {
 
 // TestKeysOfAProperties: settings are named as the file writes them.
 func TestKeysOfAProperties(t *testing.T) {
-	cfg, err := config.Parse("mm2.properties", []byte("clusters = A, B\nA.bootstrap.servers = a:1\nB.bootstrap.servers = b:1\nA->B.enabled = true\nA->B.topics = orders\n"))
+	cfg, err := configfile.Parse("mm2.properties", []byte("clusters = A, B\nA.bootstrap.servers = a:1\nB.bootstrap.servers = b:1\nA->B.enabled = true\nA->B.topics = orders\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

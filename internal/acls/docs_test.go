@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 )
 
 const page = "../../docs/acls.md"
@@ -16,7 +16,7 @@ const page = "../../docs/acls.md"
 // docsTable is the table of docs/acls.md, made for the file that stands above it there.
 func docsTable(t *testing.T, file string) string {
 	t.Helper()
-	cfg, err := config.Parse("flow.yaml", []byte(file))
+	cfg, err := configfile.Parse("flow.yaml", []byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/security"
 	"tidemark/internal/ledger"
 	"tidemark/mm2"
 )
@@ -26,7 +27,7 @@ func Of(cfg *config.Config, flows []config.Flow, principal string) Report {
 		if principal == "" {
 			out.Principal = loginOf(k)
 		}
-		if k.SASL.Mechanism == config.MechanismAWS && strings.HasPrefix(k.SecurityProtocol, "SASL") {
+		if k.SASL.Mechanism == security.MechanismAWS && strings.HasPrefix(k.SecurityProtocol, "SASL") {
 			out.Notes = append(out.Notes, "logins with AWS_MSK_IAM are judged by IAM policies, where the same operations have other names; these rules are for principals that Kafka's own authorizer judges")
 		}
 		r.Clusters = append(r.Clusters, out)
@@ -38,7 +39,7 @@ func Of(cfg *config.Config, flows []config.Flow, principal string) Report {
 // certificates, tokens and tickets by rules of their own.
 func loginOf(k config.Cluster) string {
 	switch k.SASL.Mechanism {
-	case config.MechanismPlain, config.MechanismScram256, config.MechanismScram512:
+	case security.MechanismPlain, security.MechanismScram256, security.MechanismScram512:
 		if strings.HasPrefix(k.SecurityProtocol, "SASL") && k.SASL.User != "" {
 			return "User:" + k.SASL.User
 		}

@@ -14,6 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/provider"
+	"tidemark/internal/config/report"
+	"tidemark/internal/config/yamlfile"
+	"tidemark/internal/configfile"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lintfile"
 )
@@ -73,7 +77,7 @@ func runLint(e *env, file string, o lintOptions) error {
 	if err != nil {
 		return usagef("read configuration: %w", err)
 	}
-	read := config.Examine(file, data, config.Process())
+	read := configfile.Examine(file, data, provider.Process())
 	if o.yaml {
 		return e.printYAML(file, read)
 	}
@@ -84,7 +88,7 @@ func runLint(e *env, file string, o lintOptions) error {
 		return e.print(lintfile.Clients(file, read), o.json)
 	}
 	var brokers map[string]lintfile.Brokers
-	var used, idle config.Problems
+	var used, idle report.Problems
 	if read.Config != nil {
 		used, idle = read.Config.Missing()
 	}
@@ -111,7 +115,7 @@ const mostNamed = 5
 
 // inVain sums up the keys that most likely do not do what they were written for; empty where there is none. One is told in
 // full, for several the output says what is wrong with each.
-func inVain(remarks []config.Remark) string {
+func inVain(remarks []report.Remark) string {
 	var keys []string
 	last := ""
 	for _, r := range remarks {
@@ -140,7 +144,7 @@ func (e *env) printYAML(file string, read config.Examined) error {
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)
 	}
-	text, err := read.Config.YAML(here)
+	text, err := yamlfile.Write(read.Config, here)
 	if err != nil {
 		return err
 	}
@@ -150,7 +154,7 @@ func (e *env) printYAML(file string, read config.Examined) error {
 
 // askClusters asks every cluster of an enabled flow, but for those that cannot be reached for what is missing: that has been
 // told with its line.
-func (e *env) askClusters(cfg *config.Config, missing config.Problems, timeout time.Duration) map[string]lintfile.Brokers {
+func (e *env) askClusters(cfg *config.Config, missing report.Problems, timeout time.Duration) map[string]lintfile.Brokers {
 	ctx, cancel := context.WithTimeout(e.ctx, timeout)
 	defer cancel()
 	used := map[string]bool{}
@@ -166,7 +170,7 @@ func (e *env) askClusters(cfg *config.Config, missing config.Problems, timeout t
 			var err error
 			if answers[i], err = brokersOf(ctx, cfg.Clusters[alias], wanted[alias]); err != nil {
 				answers[i] = lintfile.Brokers{Trouble: err.Error()}
-				p, ok := errors.AsType[config.Problem](err)
+				p, ok := errors.AsType[report.Problem](err)
 				told[i] = ok && slices.Contains(missing, p)
 			}
 		})

@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/report"
+	"tidemark/internal/configfile"
 )
 
 // Exit codes. They are part of the contract with scripts; see docs/cli.md.
@@ -116,7 +118,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 
 func exitCode(err error) int {
 	var usage usageError
-	var problems config.Problems
+	var problems report.Problems
 	switch {
 	case err == nil:
 		return ExitOK
@@ -213,11 +215,11 @@ func count(cmd *cobra.Command, args []string, needs string) error {
 
 // load reads FILE; the notes say what it does that is worth knowing.
 func (e *env) load(file string) (*config.Config, error) {
-	cfg, err := config.Load(file)
+	cfg, err := configfile.Load(file)
 	if err == nil {
 		return cfg, nil
 	}
-	if _, ok := errors.AsType[config.Problems](err); ok {
+	if _, ok := errors.AsType[report.Problems](err); ok {
 		return nil, err
 	}
 	return nil, usageError{err}

@@ -5,13 +5,15 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/config/report"
+	"tidemark/internal/config/setting"
 	"tidemark/internal/kafka"
 )
 
 // Role is what one client of a flow is there for, named as a key under a flow's clients in YAML.
 type Role string
 
-// The roles. In a properties file their settings stand where MirrorMaker 2 reads those of its own clients, see layers.
+// The roles. In a properties file their settings stand where MirrorMaker 2 reads those of its own clients, see internal/config/properties.
 const (
 	SourceConsumer Role = "source_consumer" // reads records
 	SourceAdmin    Role = "source_admin"    // topics, settings, access rules and group positions of the source
@@ -22,16 +24,8 @@ const (
 	TargetAdmin    Role = "target_admin"    // lanes, topics, transactions and group positions on the target
 )
 
-// anyRole stands for whatever speaks with a cluster: its settings are those of clusters.<alias>.client, or after "A.".
-const anyRole Role = ""
-
-// who names the client in problems with its security.
-func (c Cluster) who() string {
-	if c.role == anyRole {
-		return "cluster " + c.Alias
-	}
-	return fmt.Sprintf("the %s of cluster %s", c.role, c.Alias)
-}
+// AnyRole stands for whatever speaks with a cluster: its settings are those of clusters.<alias>.client, or after "A.".
+const AnyRole Role = ""
 
 // Roles are all roles, in the order in which records pass them.
 func Roles() []Role {
@@ -41,8 +35,8 @@ func Roles() []Role {
 // raw says that the role's connections are the mirror's own; the others are franz-go clients.
 func (r Role) raw() bool { return r == SourceConsumer || r == RecordProducer }
 
-// alias is the cluster that the role talks to.
-func (r Role) alias(f FlowName) string {
+// Alias is the cluster that the role talks to.
+func (r Role) Alias(f FlowName) string {
 	if strings.HasPrefix(string(r), "source") {
 		return f.Source
 	}
@@ -71,10 +65,10 @@ type ClientSettings struct {
 	BatchBytes          int64         `client:"batch_bytes" mm2:"batch.size" kind:"bytes" yaml:",omitempty"`
 }
 
-// bound is what a setting may be. Values beyond it are refused in YAML; in a properties file, which a MirrorMaker 2 ran
+// Bound is what a setting may be. Values beyond it are refused in YAML; in a properties file, which a MirrorMaker 2 ran
 // with, the nearest one is used and said so.
-type bound struct {
-	least, most int64 // nanoseconds or bytes
+type Bound struct {
+	Least, Most int64 // nanoseconds or bytes
 	whyLeast    string
 	whyMost     string
 }
@@ -84,18 +78,18 @@ const (
 	standI = "a flow would stand still that long after a broker has come back"
 )
 
-// bounds are by field of ClientSettings. What they keep safe is said in the reasons.
-func bounds(r Role) map[string]bound {
+// Bounds are by field of ClientSettings. What they keep safe is said in the reasons.
+func Bounds(r Role) map[string]Bound {
 	ms, s, m := int64(time.Millisecond), int64(time.Second), int64(time.Minute)
-	request := bound{s, 15 * m, "a broker that pauses for a moment would be taken for dead", "a broker that is gone would not be noticed"}
+	request := Bound{s, 15 * m, "a broker that pauses for a moment would be taken for dead", "a broker that is gone would not be noticed"}
 	if r == RecordProducer {
-		request.most, request.whyMost = 30*s, "a write may still be under way for that long after its lane has gone to another worker"
+		request.Most, request.whyMost = 30*s, "a write may still be under way for that long after its lane has gone to another worker"
 	}
-	size := func(least int64, why string, most int64, whyMost string) bound {
-		return bound{least, most, why, whyMost}
+	size := func(least int64, why string, most int64, whyMost string) Bound {
+		return Bound{least, most, why, whyMost}
 	}
 	pointless := "each request would hold next to nothing"
-	return map[string]bound{
+	return map[string]Bound{
 		"RequestTimeout":      request,
 		"APITimeout":          {s, 15 * m, "no request could be repeated", "an operator would wait that long for an answer"},
 		"ConnectTimeout":      {100 * ms, 5 * m, "no connection over a long distance would be made", "the other addresses of a cluster would not be tried meanwhile"},
@@ -118,7 +112,7 @@ func bounds(r Role) map[string]bound {
 
 // defaultSettings are a role's settings where the file says nothing; what it has no use for is zero.
 func defaultSettings(r Role) ClientSettings {
-	if r == anyRole {
+	if r == AnyRole {
 		out := settingsOf(kafka.ClientDefaults())
 		own := settingsOf(kafka.TransportDefaults())
 		out.ReconnectBackoff, out.ReconnectBackoffMax = own.ReconnectBackoff, own.ReconnectBackoffMax
@@ -156,13 +150,13 @@ func (s ClientSettings) kafka() kafka.Settings {
 	}
 }
 
-// uses says whether a role has a use for a setting.
-func (r Role) uses(field string) bool {
+// Uses says whether a role has a use for a setting.
+func (r Role) Uses(field string) bool {
 	switch field {
 	case "RequestTimeout", "ConnectTimeout", "RetryBackoff", "RetryBackoffMax", "SendBuffer", "ReceiveBuffer", "IdleTimeout":
 		return true
 	case "ReconnectBackoff", "ReconnectBackoffMax":
-		return r.raw() || r == anyRole
+		return r.raw() || r == AnyRole
 	case "APITimeout", "MetadataMaxAge":
 		return !r.raw()
 	case "RequestBytes", "BatchBytes":
@@ -171,11 +165,11 @@ func (r Role) uses(field string) bool {
 	return r == SourceConsumer
 }
 
-// only leaves the settings that a role has a use for.
-func (s ClientSettings) only(r Role) ClientSettings {
-	for _, one := range settings("client", &s) {
-		if !r.uses(one.field) {
-			one.value.SetZero()
+// Only leaves the settings that a role has a use for.
+func (s ClientSettings) Only(r Role) ClientSettings {
+	for _, one := range setting.Of("client", &s) {
+		if !r.Uses(one.Field) {
+			one.Value.SetZero()
 		}
 	}
 	return s
@@ -185,67 +179,63 @@ func (s ClientSettings) only(r Role) ClientSettings {
 func (s ClientSettings) or(r Role) ClientSettings {
 	d := defaultSettings(r)
 	conn := settingsOf(s.kafka().Or(d.kafka())) // back-offs go in pairs
-	have, from := settings("client", &s), settings("client", &d)
-	connected := settings("client", &conn)
+	have, from := setting.Of("client", &s), setting.Of("client", &d)
+	connected := setting.Of("client", &conn)
 	for key, one := range have {
-		if v := connected[key].value; !v.IsZero() {
-			one.value.Set(v)
-		} else if one.value.IsZero() {
-			one.value.Set(from[key].value)
+		if v := connected[key].Value; !v.IsZero() {
+			one.Value.Set(v)
+		} else if one.Value.IsZero() {
+			one.Value.Set(from[key].Value)
 		}
 	}
 	return s
 }
 
+// Clients are those of a flow that do not use what their clusters say.
+func (c *Config) Clients(f FlowName) map[Role]Cluster {
+	if c.clients == nil {
+		return nil
+	}
+	return c.clients(f)
+}
+
 // Client is how the client of a flow with that role reaches its cluster. Every setting that it has a use for has its value.
 func (c *Config) Client(f FlowName, r Role) Cluster {
-	out := c.Clusters[r.alias(f)]
-	out.Client = out.Client.only(r)
-	if c.clients != nil {
-		if own, ok := c.clients(f)[r]; ok {
-			out = own
-		}
+	out := c.Clusters[r.Alias(f)]
+	out.Client = out.Client.Only(r)
+	if own, ok := c.Clients(f)[r]; ok {
+		out = own
 	}
 	out.Client = out.Client.or(r)
 	return out
 }
 
-// within is the value nearest to n that a role may have, and why n may not be it; "" where it may.
-func (b bound) within(n int64) (nearest int64, why string) {
+// Within is the value nearest to n that a role may have, and why n may not be it; "" where it may.
+func (b Bound) Within(n int64) (nearest int64, why string) {
 	switch {
-	case n < b.least:
-		return b.least, b.whyLeast
-	case n > b.most:
-		return b.most, b.whyMost
+	case n < b.Least:
+		return b.Least, b.whyLeast
+	case n > b.Most:
+		return b.Most, b.whyMost
 	}
 	return n, ""
 }
 
-// refuse is what is wrong with n; nil where a role may have it.
-func (b bound) refuse(field string, n int64) *fault {
-	nearest, why := b.within(n)
+// Refuse is what is wrong with n; nil where a role may have it.
+func (b Bound) Refuse(field string, n int64) *report.Fault {
+	nearest, why := b.Within(n)
 	if why == "" {
 		return nil
 	}
-	return &fault{fmt.Sprintf("is out of bounds (%s to %s): %s", amount(field, b.least), amount(field, b.most), why), "write " + amount(field, nearest)}
+	return report.Wrong(fmt.Sprintf("is out of bounds (%s to %s): %s", Amount(field, b.Least), Amount(field, b.Most), why), "write "+Amount(field, nearest))
 }
 
-// amount writes a setting's value as YAML has it.
-func amount(field string, n int64) string {
+// Amount writes a setting's value as YAML has it.
+func Amount(field string, n int64) string {
 	switch d := time.Duration(n); field {
 	case "SendBuffer", "ReceiveBuffer", "FetchBytes", "PartitionFetchBytes", "FetchMinBytes", "RequestBytes", "BatchBytes":
-		return size(n)
+		return setting.Size(n)
 	default:
-		return shortDuration(d)
+		return setting.Duration(d)
 	}
-}
-
-// size writes bytes with the largest unit that divides them.
-func size(n int64) string {
-	for i, unit := range []string{"GiB", "MiB", "KiB"} {
-		if one := int64(1) << (30 - 10*i); n >= one && n%one == 0 {
-			return fmt.Sprintf("%d%s", n/one, unit)
-		}
-	}
-	return fmt.Sprint(n)
 }

@@ -1,95 +1,70 @@
 package config
 
 import (
-	"bytes"
-	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
-	"strings"
 	"time"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/config/report"
+	"tidemark/internal/config/security"
 )
-
-// Secret is a value that never shows itself in logs, JSON, YAML or formatted text.
-type Secret = kafka.Secret
 
 // Config is what one file says, complete and validated.
 type Config struct {
-	File     string             // the file's name as given to Load or Parse
+	File     string             // the file's name as it was given
 	Clusters map[string]Cluster // by alias
 	Flows    []Flow             // sorted by source, then target; disabled ones included
 	Notes    []string           // what is worth saying once at start, in the order of the file
 	Warnings []string           // keys that say nothing to anybody, most likely misspelt or misplaced, in the order of the file
 
 	// clients are those of a flow. A function, since fmt prints the secrets of a field that is not exported.
-	clients    func(FlowName) map[Role]Cluster
-	properties bool // a MirrorMaker 2 properties file
+	clients func(FlowName) map[Role]Cluster
+	form    Form
 }
 
 // Examined is all that there is to say about one file.
 type Examined struct {
-	Config   *Config  // nil where there is a problem
-	Problems Problems // in the order of the file
-	Remarks  []Remark // in the order of the file; they are there beside problems too
+	Config   *Config         // nil where there is a problem
+	Problems report.Problems // in the order of the file
+	Remarks  []report.Remark // in the order of the file; they are there beside problems too
 
-	places *positions
+	flows map[FlowName]Places
 }
 
 // Given is where the file sets a field of a flow: the key as written, and its line. ok is false where the field has its
 // default.
 func (e Examined) Given(flow FlowName, field string) (key string, line int, ok bool) {
-	if e.places == nil {
-		return "", 0, false
-	}
-	where, ok := e.places.flows[flow][field]
-	return where.key, where.line, ok
+	where, ok := e.flows[flow][field]
+	return where.Key, where.Line, ok
 }
 
 // Properties says that the file is one of MirrorMaker 2, not YAML.
-func (c *Config) Properties() bool { return c.properties }
+func (c *Config) Properties() bool { return c.form.Tag == "mm2" }
 
 // FlowKey is the key of this kind of file that sets a field of Flow: "sync_groups" or "sync.group.offsets.enabled" for
 // SyncGroupOffsets. It is empty where no single key does.
 func (c *Config) FlowKey(field string) string {
 	f, _ := reflect.TypeFor[Flow]().FieldByName(field)
-	if c.properties {
-		return f.Tag.Get("mm2")
-	}
-	return f.Tag.Get("yaml")
+	return f.Tag.Get(c.form.Tag)
 }
 
 // BootstrapKey is the key of this kind of file that holds a cluster's addresses.
-func (c *Config) BootstrapKey(alias string) string {
-	if c.properties {
-		return alias + "." + propBootstrap
-	}
-	return join(join(keyClusters, alias), "bootstrap")
-}
+func (c *Config) BootstrapKey(alias string) string { return c.form.Bootstrap(alias) }
 
 // Cluster is how to reach one Kafka cluster. The tags name the keys: yaml under clusters.<alias>, security under
 // clusters.<alias>.security.
 type Cluster struct {
-	Alias            string
-	Bootstrap        []string `yaml:"bootstrap" kind:"addresses"` // host:port, at least one
-	ClientID         string   `yaml:"client_id"`                  // default "tidemark"
-	SecurityProtocol string   `security:"protocol" choice:"PLAINTEXT SSL SASL_PLAINTEXT SASL_SSL" fold:"upper"`
-	TLS              TLS      // meaningful with SSL and SASL_SSL only
-	SASL             SASL     // meaningful with SASL_PLAINTEXT and SASL_SSL only
-	Client           ClientSettings
-
-	role    Role // whose security this is; anyRole for the cluster's
-	from    origins
-	secrets map[string]secretPlace  // of secrets that a configuration provider gives, by field
-	again   func() (Cluster, error) // looks up anew what security refers to; nil where it refers to nothing
+	Alias             string
+	Bootstrap         []string `yaml:"bootstrap" kind:"addresses"` // host:port, at least one
+	ClientID          string   `yaml:"client_id"`                  // default "tidemark"
+	security.Security `yaml:",inline"`
+	Client            ClientSettings
 }
 
 // Flow is one direction of mirroring. Patterns are Java's regular expressions and match whole names (internal/javapattern).
 //
 // The tags name the keys that set a field: yaml under flows and defaults, mm2 in a properties file (at top level and
 // after "A->B."). Keys that need more than a field of the right type (replication.policy.class, isolation.level, auto.offset.reset) are
-// read by the code in properties.go.
+// read by the forms themselves.
 type Flow struct {
 	Source  string `yaml:"from"` // alias
 	Target  string `yaml:"to"`   // alias
@@ -155,69 +130,5 @@ const (
 	UnmirroredEarliest = "earliest" // it starts at the first record that the target holds
 )
 
-// Values of Cluster.SecurityProtocol.
-const (
-	ProtocolPlaintext     = "PLAINTEXT"
-	ProtocolSSL           = "SSL"
-	ProtocolSASLPlaintext = "SASL_PLAINTEXT"
-	ProtocolSASLSSL       = "SASL_SSL"
-)
-
 // Name is the flow's name, "A->B".
 func (f Flow) Name() FlowName { return FlowName{Source: f.Source, Target: f.Target} }
-
-// Load reads and parses the file at path. The error is a Problems where the content is at fault.
-func Load(path string) (*Config, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
-	}
-	return Examine(path, data, Process()).result()
-}
-
-// Parse turns the content of a file into a Config. The name decides the kind (.properties, .yaml, .yml; otherwise the
-// content does), stands in the problems, and its folder is where relative PEM paths of a YAML file start. The error is
-// a Problems with everything that is wrong. Nothing outside the file is read, so a value that refers to a configuration
-// provider is a problem here; Load looks it up.
-func Parse(name string, data []byte) (*Config, error) {
-	return Examine(name, data, Outside{}).result()
-}
-
-// Examine is Parse for those who want to know everything about a file, whether it can be used or not. Values of a
-// properties file that refer to a configuration provider are looked up in outside.
-func Examine(name string, data []byte, outside Outside) Examined {
-	if isProperties(name, data) {
-		return parseProperties(name, data, outside)
-	}
-	return parseYAML(name, data)
-}
-
-func (e Examined) result() (*Config, error) {
-	if len(e.Problems) > 0 {
-		return nil, e.Problems
-	}
-	return e.Config, nil
-}
-
-// isProperties decides by the extension, then by what the first line that says something looks like: YAML here always
-// starts with a mapping key ("clusters:"), a properties file with key=value. "clusters: A, B" is legal in both, so the
-// whole file is looked at for a key that only a properties file has.
-func isProperties(name string, data []byte) bool {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".properties":
-		return true
-	case ".yaml", ".yml":
-		return false
-	}
-	for line := range bytes.Lines(data) {
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 || line[0] == '#' || line[0] == '!' {
-			continue
-		}
-		key, _, found := bytes.Cut(line, []byte("="))
-		if found && !bytes.ContainsAny(key, ":{[\"'") {
-			return true
-		}
-	}
-	return false
-}

@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"tidemark/internal/config/security"
 	"tidemark/mm2"
 )
 
@@ -60,9 +61,9 @@ func DefaultFlow(source, target string) Flow {
 
 const defaultClientID = "tidemark"
 
-// defaultCluster is a cluster with every setting but its address at its default.
-func defaultCluster(alias string) Cluster {
+// DefaultCluster is a cluster with every setting but its address at its default.
+func DefaultCluster(alias string) Cluster {
 	return Cluster{
-		Alias: alias, ClientID: defaultClientID, SecurityProtocol: ProtocolPlaintext, TLS: TLS{VerifyHostname: true},
+		Alias: alias, ClientID: defaultClientID, Security: security.Security{SecurityProtocol: security.ProtocolPlaintext, TLS: security.TLS{VerifyHostname: true}},
 	}
 }

@@ -1,20 +1,14 @@
-// Package config turns one file into one validated Config: the clusters and the flows between them.
+// Package config owns the validated Config: the clusters and the flows between them, their clients, defaults and limits, what
+// a client works with in the end, and which topics a flow selects.
 //
-// The file is either YAML or a MirrorMaker 2 properties file as connect-mirror-maker.sh takes it. Both end in the same
-// values, with the same defaults, except where MirrorMaker 2's own defaults for a properties file must hold; every such
-// difference is said in Config.Notes, and a key that nobody knows in Config.Warnings. docs/config.md lists every key.
+// It reads no form of a file. Whoever does fills a Draft, which has everything checked that the forms have in common; the
+// packages below hold what they share, and internal/configfile picks the one to read a file with.
 //
 // Invariants:
-//   - Parse is pure: it reads no other file and no environment variable. What configuration providers stand for is looked
-//     up in the Outside that Examine is given (Load: this process), and in values that have an effect only. Cluster.Kafka
-//     and Config.Missing are where PEM files and passwords are read.
-//   - A Config that Parse returns without an error is complete: every field has its final value, every enabled flow has
-//     two different known clusters, every pattern compiles.
-//   - All problems of a file are reported together, each with file, line, key, what is wrong and what to do.
-//   - A dollar sign is a dollar sign. Nothing expands ${VAR}: passwords contain them. Only ${provider:key} in a properties
-//     file is looked up, as MirrorMaker 2 does, and never left as it is where it cannot be.
-//   - No error, note, printed Config or YAML contains a password or a private key, nor a value that an error is about and
-//     that a provider gave.
+//   - A Config that Draft.Examined gives is complete: every field has its final value, every enabled flow has two different
+//     known clusters, every pattern compiles.
+//   - Cluster.Kafka and Config.Missing are where PEM files and passwords are read, and nowhere else.
+//   - No printed Config contains a password or a private key.
 //
 // What it does not do: connect to anything, compare cluster ids, or check that topics exist.
 package config

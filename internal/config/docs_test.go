@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/internal/config/setting"
 )
 
 // rows are the table rows of docs/config.md by each key in their first column; a key of several tables has several.
@@ -31,41 +33,15 @@ func rows(t *testing.T) map[string][]string {
 	return out
 }
 
-// TestDocsListEveryKey fails when a key is added to the code and not to docs/config.md, or documented and not read.
-func TestDocsListEveryKey(t *testing.T) {
-	documented := rows(t)
-	known := map[string]bool{keyClusters: true, keyDefaults: true, keyFlows: true, keySecurity: true, keyClient: true, keyClients: true, propPolicy: true}
-	for tag, targets := range map[string][]any{
-		"yaml": {&Flow{}, &Cluster{}}, "mm2": {&Flow{}, &ClientSettings{}}, "client": {&ClientSettings{}}, "security": {&Cluster{}, &TLS{}, &SASL{}},
-	} {
-		for key := range settings(tag, targets...) {
-			known[key] = true
-		}
-	}
-	for _, key := range securityKeys() {
-		known[key] = true
-	}
-	for key := range known {
-		if len(documented[key]) == 0 {
-			t.Errorf("docs/config.md has no row for %s", key)
-		}
-	}
-	for key := range documented {
-		if !known[key] {
-			t.Errorf("docs/config.md has a row for %s, which is no key", key)
-		}
-	}
-}
-
 // TestDocsStateDefaults compares the second column of a flow's keys with the defaults in the code.
 func TestDocsStateDefaults(t *testing.T) {
 	documented := rows(t)
 	f := DefaultFlow("", "")
-	for key, s := range settings("yaml", &f) {
+	for key, s := range setting.Of("yaml", &f) {
 		if key == "from" || key == "to" {
 			continue
 		}
-		want := " " + defaultText(s.value) + " |"
+		want := " " + defaultText(s.Value) + " |"
 		found := false
 		for _, row := range documented[key] {
 			found = found || strings.HasPrefix(row, want)
@@ -79,22 +55,22 @@ func TestDocsStateDefaults(t *testing.T) {
 // TestDocsStateClientSettings: the rows of client settings hold every default and every bound that the code has.
 func TestDocsStateClientSettings(t *testing.T) {
 	documented := rows(t)
-	for key, s := range settings("client", &ClientSettings{}) {
+	for key, s := range setting.Of("client", &ClientSettings{}) {
 		row := strings.Join(documented[key], "")
 		for _, r := range Roles() {
-			if !r.uses(s.field) {
+			if !r.Uses(s.Field) {
 				continue
 			}
-			b, d := bounds(r)[s.field], defaultSettings(r)
-			texts := map[string]int64{"default": settings("client", &d)[key].value.Int(), "lower bound": b.least, "upper bound": b.most}
-			switch s.field {
+			b, d := Bounds(r)[s.Field], defaultSettings(r)
+			texts := map[string]int64{"default": setting.Of("client", &d)[key].Value.Int(), "lower bound": b.Least, "upper bound": b.Most}
+			switch s.Field {
 			case "SendBuffer", "ReceiveBuffer":
 				delete(texts, "default")
 			case "FetchBytes", "PartitionFetchBytes", "FetchMinBytes": // what fit says
 				delete(texts, "upper bound")
 			}
 			for what, n := range texts {
-				if want := "`" + amount(s.field, n) + "`"; !strings.Contains(row, want) {
+				if want := "`" + Amount(s.Field, n) + "`"; !strings.Contains(row, want) {
 					t.Errorf("docs/config.md: the row of %s does not hold the %s of %s, %s: %s", key, what, r, want, row)
 				}
 			}
@@ -123,37 +99,9 @@ func defaultText(v reflect.Value) string {
 func TestEveryFieldHasAKey(t *testing.T) {
 	for field := range reflect.TypeFor[Flow]().Fields() {
 		yaml, mm2 := field.Tag.Get("yaml"), field.Tag.Get("mm2")
-		special := map[string]bool{"Source": true, "Target": true, "Policy": true, "Isolation": true, "Start": true} // read by properties.go
+		special := map[string]bool{"Source": true, "Target": true, "Policy": true, "Isolation": true, "Start": true} // read by the forms themselves
 		if yaml == "" || (mm2 == "") != special[field.Name] {
 			t.Errorf("field %s: yaml %q, mm2 %q", field.Name, yaml, mm2)
-		}
-	}
-}
-
-// TestReasonsDoNotHideKeys fails when a key is listed as without effect although it has one.
-func TestReasonsDoNotHideKeys(t *testing.T) {
-	for _, r := range reasons() {
-		for _, s := range r.scopes {
-			for _, key := range r.keys {
-				for _, have := range honoured(s) {
-					if key == have {
-						t.Errorf("%s is both read and without effect (%s)", key, r.why)
-					}
-				}
-			}
-		}
-	}
-}
-
-func TestNearest(t *testing.T) {
-	candidates := []string{"topics", "topics.exclude", "groups", "replication.factor"}
-	for key, want := range map[string]string{
-		"topcis": "topics", "topic": "topics", "topic.exclude": "topics.exclude", "gruops": "groups",
-		"replication.factors": "replication.factor", "x": "", "": "", "completely.different": "",
-		"replication": "replication.factor",
-	} {
-		if got := nearest(key, candidates); got != want {
-			t.Errorf("nearest of %q is %q, want %q", key, got, want)
 		}
 	}
 }

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"tidemark/internal/config/security"
+	"tidemark/internal/config/setting"
+	"tidemark/internal/kafka"
 )
 
 // Used is one value that a client works with.
@@ -21,7 +25,7 @@ func (c *Config) Uses(f FlowName, r Role) []Used {
 	u.add("bootstrap", "Bootstrap", strings.Join(u.client.Bootstrap, ", "))
 	u.add("client_id", "ClientID", u.client.ClientID)
 	u.add("protocol", "SecurityProtocol", u.client.SecurityProtocol)
-	if u.client.usesTLS() {
+	if u.client.UsesTLS() {
 		for _, inline := range []struct{ name, field, text string }{
 			{"ca", "CA", u.client.TLS.CA}, {"cert", "Cert", u.client.TLS.Cert}, {"key", "Key", u.client.TLS.Key.Reveal()},
 		} {
@@ -29,20 +33,20 @@ func (c *Config) Uses(f FlowName, r Role) []Used {
 				u.add(inline.name, inline.field, "[PEM text]")
 			}
 		}
-		u.security(&u.client.TLS, &TLS{VerifyHostname: true})
+		u.security(&u.client.TLS, &security.TLS{VerifyHostname: true})
 	}
-	if u.client.usesSASL() {
-		u.security(&u.client.SASL, &SASL{})
+	if u.client.UsesSASL() {
+		u.security(&u.client.SASL, &security.SASL{})
 	}
-	keys, have := inOrder("client", &u.client.Client)
+	keys, have := setting.InOrder("client", &u.client.Client)
 	for _, key := range keys {
 		s := have[key]
 		switch {
-		case !r.uses(s.field):
-		case s.value.IsZero():
-			u.add(key, s.field, "the system's")
+		case !r.Uses(s.Field):
+		case s.Value.IsZero():
+			u.add(key, s.Field, "the system's")
 		default:
-			u.add(key, s.field, amount(s.field, s.value.Int()))
+			u.add(key, s.Field, Amount(s.Field, s.Value.Int()))
 		}
 	}
 	return u.out
@@ -55,28 +59,28 @@ type used struct {
 
 // add notes one value and where it comes from.
 func (u *used) add(name, field, value string) {
-	place := u.client.from.fields[field]
-	if refs, ok := u.client.from.borrowed[field]; ok {
+	place := u.client.From.Fields[field]
+	if refs, ok := u.client.From.Borrowed[field]; ok {
 		value = "[from " + refs + "]"
 	}
-	u.out = append(u.out, Used{Name: name, Value: value, Key: place.key, Line: place.line})
+	u.out = append(u.out, Used{Name: name, Value: value, Key: place.Key, Line: place.Line})
 }
 
 // security notes what differs from the defaults.
 func (u *used) security(target, base any) {
-	keys, have := inOrder("security", target)
-	_, defaults := inOrder("security", base)
+	keys, have := setting.InOrder("security", target)
+	_, defaults := setting.InOrder("security", base)
 	for _, key := range keys {
 		s := have[key]
-		if reflect.DeepEqual(s.value.Interface(), defaults[key].value.Interface()) {
+		if reflect.DeepEqual(s.Value.Interface(), defaults[key].Value.Interface()) {
 			continue
 		}
-		value := fmt.Sprint(s.value.Interface())
-		if _, secret := reflect.TypeAssert[Secret](s.value); secret {
+		value := fmt.Sprint(s.Value.Interface())
+		if _, secret := reflect.TypeAssert[kafka.Secret](s.Value); secret {
 			value = "[hidden]"
-		} else if list, ok := reflect.TypeAssert[[]string](s.value); ok {
+		} else if list, ok := reflect.TypeAssert[[]string](s.Value); ok {
 			value = strings.Join(list, ", ")
 		}
-		u.add(key, s.field, value)
+		u.add(key, s.Field, value)
 	}
 }

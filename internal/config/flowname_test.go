@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 )
 
 func TestParseFlow(t *testing.T) {
@@ -39,16 +40,19 @@ func TestParseFlow(t *testing.T) {
 }
 
 func TestFindFlow(t *testing.T) {
-	c := parse(t, "x.yaml", `
+	c, err := configfile.Parse("x.yaml", []byte(`
 clusters: {A: {bootstrap: "a:1"}, B: {bootstrap: "b:1"}, C: {bootstrap: "c:1"}}
-flows: [{from: B, to: A, enabled: false}, {from: A, to: B}]`)
+flows: [{from: B, to: A, enabled: false}, {from: A, to: B}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if f, err := c.Flow(""); err != nil || f.Name().String() != "A->B" {
 		t.Errorf("the only enabled flow: %v, %v", f.Name(), err)
 	}
 	if f, err := c.Flow("B:A"); err != nil || f.Enabled {
 		t.Errorf("a disabled flow: %v, %v", f, err)
 	}
-	_, err := c.Flow("A:C")
+	_, err = c.Flow("A:C")
 	if !errors.Is(err, config.ErrNoFlow) || !strings.Contains(err.Error(), "A:B, B:A") {
 		t.Errorf("an unknown flow: %v", err)
 	}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"tidemark/internal/config/report"
 )
 
 // Missing is what a start would be refused for although the file itself is right: files and variables that clients name and
 // that are not there, are blank, or are no store. It reads them. Problems of what enabled flows use stand apart from those
 // that only other clusters have; each comes once, in the order of the file, and holds no secret.
-func (c *Config) Missing() (used, idle Problems) {
+func (c *Config) Missing() (used, idle report.Problems) {
 	taking := map[string]bool{}
 	for _, f := range c.EnabledFlows() {
 		for _, r := range Roles() {
@@ -25,14 +27,14 @@ func (c *Config) Missing() (used, idle Problems) {
 			idle = c.unusable(idle, c.Clusters[alias])
 		}
 	}
-	for _, ps := range []Problems{used, idle} {
-		slices.SortStableFunc(ps, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	for _, ps := range []report.Problems{used, idle} {
+		slices.SortStableFunc(ps, func(a, b report.Problem) int { return cmp.Compare(a.Line, b.Line) })
 	}
 	return used, idle
 }
 
 // unusable adds what keeps a client from being made.
-func (c *Config) unusable(ps Problems, client Cluster) Problems {
+func (c *Config) unusable(ps report.Problems, client Cluster) report.Problems {
 	if _, err := client.Kafka(); err != nil {
 		for _, p := range leaves(c.File, err) {
 			if !slices.Contains(ps, p) {
@@ -44,13 +46,13 @@ func (c *Config) unusable(ps Problems, client Cluster) Problems {
 }
 
 // leaves are the problems that an error is put together from.
-func leaves(file string, err error) Problems {
-	if p, ok := err.(Problem); ok { //nolint:errorlint // each level is looked at, so that none of several is lost
-		return Problems{p}
+func leaves(file string, err error) report.Problems {
+	if p, ok := err.(report.Problem); ok { //nolint:errorlint // each level is looked at, so that none of several is lost
+		return report.Problems{p}
 	}
 	switch e := err.(type) { //nolint:errorlint // as above
 	case interface{ Unwrap() []error }:
-		var out Problems
+		var out report.Problems
 		for _, one := range e.Unwrap() {
 			out = append(out, leaves(file, one)...)
 		}
@@ -60,5 +62,5 @@ func leaves(file string, err error) Problems {
 			return leaves(file, inner)
 		}
 	}
-	return Problems{{File: file, What: fmt.Sprint(err)}}
+	return report.Problems{{File: file, What: fmt.Sprint(err)}}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/engine"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
@@ -46,7 +46,7 @@ flows:
 
 // startMirror starts the engine. When it ends by itself, fail is called with its error.
 func startMirror(ctx context.Context, a, b *cluster, log *slog.Logger, fail context.CancelCauseFunc) (*mirror, error) {
-	cfg, err := config.Parse("demo.yaml", []byte(file(a, b)))
+	cfg, err := configfile.Parse("demo.yaml", []byte(file(a, b)))
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/acls"
-	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/engine"
 	"tidemark/internal/kafka"
 	"tidemark/internal/testcluster"
@@ -310,7 +310,7 @@ func TestCase78OnlyDifferencesOfACLs(t *testing.T) {
 	}
 	counted := &writes{}
 	open := func(alias string, opts ...kgo.Opt) *kafka.Client {
-		cfg, err := config.Parse("test.yaml", []byte(fmt.Sprintf("clusters:\n  %s: %s\n  other: {bootstrap: \"127.0.0.1:1\"}\nflows:\n  - {from: %s, to: other}\n", alias, cluster(r.BootstrapString(), login(r, "acl78")), alias)))
+		cfg, err := configfile.Parse("test.yaml", []byte(fmt.Sprintf("clusters:\n  %s: %s\n  other: {bootstrap: \"127.0.0.1:1\"}\nflows:\n  - {from: %s, to: other}\n", alias, cluster(r.BootstrapString(), login(r, "acl78")), alias)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/acls"
-	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/testcluster"
 )
 
@@ -39,7 +39,7 @@ flows:
      checkpoints_replication_factor: 1, heartbeats_replication_factor: 1, lanes: 2, positions_interval: 200ms, heartbeats_interval: 500ms,
      refresh_topics_interval: 500ms, sync_topic_configs_interval: 1s, sync_topic_acls_interval: 1s%[6]s}
 `, alias, cluster(l.src.BootstrapString(), login(l.src, alias)), cluster(l.dst.BootstrapString(), login(l.dst, alias+"t")), topics, groups, extra)
-	cfg, err := config.Parse("test.yaml", []byte(yaml))
+	cfg, err := configfile.Parse("test.yaml", []byte(yaml))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/kafka"
 	"tidemark/internal/topics"
 	"tidemark/mm2"
@@ -36,7 +36,7 @@ func newUser(t *testing.T, name string) {
 // connect opens a cluster of a flow's file as the engine does.
 func connect(t *testing.T, alias, yaml string) *kafka.Client {
 	t.Helper()
-	cfg, err := config.Parse("test.yaml", []byte(fmt.Sprintf("clusters:\n  %s: %s\n  other: {bootstrap: \"127.0.0.1:1\"}\nflows:\n  - {from: %s, to: other}\n", alias, yaml, alias)))
+	cfg, err := configfile.Parse("test.yaml", []byte(fmt.Sprintf("clusters:\n  %s: %s\n  other: {bootstrap: \"127.0.0.1:1\"}\nflows:\n  - {from: %s, to: other}\n", alias, yaml, alias)))
 	if err != nil {
 		t.Fatal(err)
 	}

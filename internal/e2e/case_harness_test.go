@@ -18,7 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
-	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/ledger"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/translate"
@@ -63,7 +63,7 @@ func (f *flow) rewrite(from, to string) {
 		f.tb.Fatalf("the flow's file has no %q", from)
 	}
 	f.yaml = strings.ReplaceAll(f.yaml, from, to)
-	cfg, err := config.Parse("test.yaml", []byte(f.yaml))
+	cfg, err := configfile.Parse("test.yaml", []byte(f.yaml))
 	if err != nil {
 		f.tb.Fatal(err)
 	}

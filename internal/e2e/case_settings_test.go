@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/testcluster"
 )
 
@@ -52,7 +52,7 @@ tidemark.lanes = 2
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Load(path)
+	cfg, err := configfile.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}

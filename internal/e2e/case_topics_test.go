@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/engine"
 	"tidemark/internal/testcluster"
 )
@@ -31,7 +31,7 @@ flows:
   - {from: %[1]s, to: %[3]s, replication_factor: 1, offset_syncs_replication_factor: 1, checkpoints_replication_factor: 1,
      heartbeats_replication_factor: 1, lanes: 2, positions_interval: 100ms, refresh_topics_interval: 200ms%[5]s}
 `, from, strings.Join(source.Bootstrap(), ","), to, strings.Join(target.Bootstrap(), ","), extra)
-	cfg, err := config.Parse("test.yaml", []byte(yaml))
+	cfg, err := configfile.Parse("test.yaml", []byte(yaml))
 	if err != nil {
 		t.Fatal(err)
 	}

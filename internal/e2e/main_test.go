@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/engine"
 	"tidemark/internal/testcluster"
 )
@@ -127,7 +128,7 @@ flows:
   - {from: %[1]s, to: T, topics: [%[4]q], groups: [%[5]q], replication_factor: 1, offset_syncs_replication_factor: 1,
      checkpoints_replication_factor: 1, heartbeats_replication_factor: 1, lanes: 4, positions_interval: 200ms%[6]s}
 `, alias, suite.source.BootstrapString(), suite.target.BootstrapString(), topics, groups, extra)
-	cfg, err := config.Parse("test.yaml", []byte(yaml))
+	cfg, err := configfile.Parse("test.yaml", []byte(yaml))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/testcluster"
 	"tidemark/mm2"
 )
@@ -74,7 +75,7 @@ flows:
   - {from: hI, to: hB, topics: ["hc-kept"], policy: identity, offset_syncs_location: target}
   - {from: hD, to: hA, topics: ["none"], enabled: false}
 `, a.Bootstrap()[0], suite.target.BootstrapString(), suite.source.BootstrapString())
-	cfg, err := config.Parse("chain.yaml", []byte(yaml))
+	cfg, err := configfile.Parse("chain.yaml", []byte(yaml))
 	if err != nil {
 		t.Fatal(err)
 	}

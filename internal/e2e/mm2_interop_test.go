@@ -16,7 +16,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/testcluster"
 	"tidemark/mm2"
 )
@@ -95,7 +95,7 @@ func (f *flow) properties(more map[string]string) {
 			b.WriteString(k + " = " + props[k] + "\n")
 		}
 	}
-	cfg, err := config.Parse("mm2.properties", []byte(b.String()))
+	cfg, err := configfile.Parse("mm2.properties", []byte(b.String()))
 	if err != nil {
 		f.tb.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/testcluster"
 )
 
@@ -94,7 +94,7 @@ tidemark.lanes = 2
 	for line := range strings.Lines(security) {
 		text += secured + "." + line
 	}
-	cfg, err := config.Parse("mm2.properties", []byte(text))
+	cfg, err := configfile.Parse("mm2.properties", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

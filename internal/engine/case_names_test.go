@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/testcluster"
 	"tidemark/mm2"
 )
@@ -218,7 +218,7 @@ func TestCase70IdentityBothWays(t *testing.T) {
 	for _, tc := range []struct{ there, back, topic string }{
 		{"orders", "orders", "orders"}, {"'.*'", "'.*'", "orders"}, {"'.*'", "users", "users"}, {"'eu-.*'", "'eu-[a-z]+'", "eu-a"},
 	} {
-		_, err := config.Parse("flow.yaml", []byte(file(tc.there, tc.back)))
+		_, err := configfile.Parse("flow.yaml", []byte(file(tc.there, tc.back)))
 		want := fmt.Sprintf("flow.yaml:4: defaults.policy: flows A->B and B->A both keep topic names and both mirror %q, which would be copied round and round; let one of them exclude what the other mirrors", tc.topic)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s and %s: %v", tc.there, tc.back, err)

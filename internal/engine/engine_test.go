@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 )
 
 type testLog struct{ t *testing.T }
@@ -67,7 +68,7 @@ func admin(t *testing.T, c *kfake.Cluster) *kadm.Client {
 
 func (e *ends) parse(yaml string) *config.Config {
 	e.t.Helper()
-	cfg, err := config.Parse("test.yaml", []byte(yaml))
+	cfg, err := configfile.Parse("test.yaml", []byte(yaml))
 	if err != nil {
 		e.t.Fatal(err)
 	}

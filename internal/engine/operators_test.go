@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 )
 
 // operators are the files of internal/lintfile that are not refused, which lint's test sees to: the topic that is filled,
@@ -69,7 +70,7 @@ func TestOperatorsFilesRun(t *testing.T) {
 				}
 				return alias + ".bootstrap.servers = " + strings.Join(c.ListenAddrs(), ",")
 			})
-			if e.cfg, err = config.Parse(path, []byte(text)); err != nil {
+			if e.cfg, err = configfile.Parse(path, []byte(text)); err != nil {
 				t.Fatal(err)
 			}
 			if !want.late {

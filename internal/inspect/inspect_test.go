@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
 	"tidemark/internal/status"
@@ -52,7 +52,7 @@ func TestSourceThatDoesNotAnswer(t *testing.T) {
 
 func TestTargetThatDoesNotAnswer(t *testing.T) {
 	w := newWorld(t)
-	cfg, err := config.Parse("flow.yaml", fmt.Appendf(nil, "clusters:\n  A: {bootstrap: %q}\n  B: {bootstrap: %q}\nflows: [{from: A, to: B}]\n", w.from, deaf(t)))
+	cfg, err := configfile.Parse("flow.yaml", fmt.Appendf(nil, "clusters:\n  A: {bootstrap: %q}\n  B: {bootstrap: %q}\nflows: [{from: A, to: B}]\n", w.from, deaf(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestWrongPassword(t *testing.T) {
 		"target": "  A: {bootstrap: %[2]q}\n  B: {bootstrap: %[1]q, security: {protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: mirror, password: hunter2}}\n",
 		"source": "  A: {bootstrap: %[1]q, security: {protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: mirror, password: hunter2}}\n  B: {bootstrap: %[2]q}\n",
 	} {
-		cfg, err := config.Parse("flow.yaml", fmt.Appendf(nil, "clusters:\n"+clusters+"flows: [{from: A, to: B}]\n", guarded.Bootstrap()[0], open.Bootstrap()[0]))
+		cfg, err := configfile.Parse("flow.yaml", fmt.Appendf(nil, "clusters:\n"+clusters+"flows: [{from: A, to: B}]\n", guarded.Bootstrap()[0], open.Bootstrap()[0]))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/internal/config"
+	"tidemark/internal/configfile"
 	"tidemark/internal/ledger"
 	"tidemark/internal/status"
 	"tidemark/internal/testcluster"
@@ -85,7 +85,7 @@ func (w *world) row(group string, r verdicts.Row) {
 func (w *world) reader(o Options) *Reader {
 	w.t.Helper()
 	text := fmt.Sprintf("clusters:\n  A: {bootstrap: %q}\n  B: {bootstrap: %q}\nflows:\n  - {from: A, to: B, lanes: 4%s}\n", w.from, w.target.Bootstrap()[0], w.extra)
-	cfg, err := config.Parse("flow.yaml", []byte(text))
+	cfg, err := configfile.Parse("flow.yaml", []byte(text))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ type fault struct {
 func (f *fault) Error() string { return f.what }
 
 const (
-	// The words about a comma are for lists in properties files; internal/config leaves them out where there is none.
+	// The words about a comma are for lists in properties files; internal/config/yamlfile leaves them out where there is none.
 	nearestBrace = `write \{ for the character, or the repetition in full (aa|aaa for a{2,3}: a comma ends a pattern of a list)`
 	nearestParen = `write \( or \) for the character (a comma ends a pattern of a list)`
 	nearestOpen  = `write \[ for the character (a comma ends a pattern of a list)`

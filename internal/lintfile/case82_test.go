@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"tidemark/internal/config"
+	"tidemark/internal/config/provider"
+	"tidemark/internal/configfile"
 	"tidemark/internal/lintfile"
 )
 
@@ -26,7 +27,7 @@ source->target.producer.override.ack = all
 target.producer.linger.ms = 100
 source.consumer.client.rak = a
 `
-	r := lintfile.Look("mm2.properties", config.Examine("mm2.properties", []byte(file), config.Outside{}), nil)
+	r := lintfile.Look("mm2.properties", configfile.Examine("mm2.properties", []byte(file), provider.Outside{}), nil)
 	for line, meant := range map[int]string{7: "tasks.max", 8: "topics.exclude", 9: "sync.topic.configs.enabled", 10: "source.consumer.isolation.level", 11: "source->target.producer.override.acks"} {
 		found := slices.DeleteFunc(slices.Clone(r.Findings), func(f lintfile.Finding) bool { return f.Line != line })
 		if len(found) != 1 || found[0].Severity != lintfile.Risk || !strings.HasSuffix(found[0].Text, "unknown key, did you mean "+meant+"?") {

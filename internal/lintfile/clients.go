@@ -110,6 +110,7 @@ func does(f config.Flow, r config.Role) string {
 		return "reads verdicts, for group sync"
 	case config.TargetAdmin:
 		return "owns lanes, makes topics and commits group positions"
+	case config.AnyRole: // no client of a flow has it
 	}
 	return ""
 }

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"tidemark/internal/config"
+	"tidemark/internal/config/provider"
+	"tidemark/internal/configfile"
 	"tidemark/internal/lintfile"
 )
 
@@ -25,7 +26,7 @@ func TestRackIsNamed(t *testing.T) {
 		"consumer.client.rack":               nil, // MirrorMaker 2 ignores it too
 		"A->B.source.consumer.fetch.max.rak": nil,
 	} {
-		read := config.Examine("x.properties", []byte(base+key+" = a"), config.Outside{})
+		read := configfile.Examine("x.properties", []byte(base+key+" = a"), provider.Outside{})
 		var got []string
 		for _, f := range lintfile.Clients("x.properties", read).Flows {
 			for _, c := range f.Clients {

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"tidemark/internal/config"
+	"tidemark/internal/config/provider"
+	"tidemark/internal/config/report"
+	"tidemark/internal/configfile"
 	"tidemark/internal/lintfile"
 )
 
@@ -18,7 +20,7 @@ func two(rest string) string {
 const props = "clusters = A, B, C\nbootstrap.servers = x:1\n"
 
 func look(name, text string, brokers map[string]lintfile.Brokers) lintfile.Report {
-	return lintfile.Look(name, config.Examine(name, []byte(text), config.Outside{}), brokers)
+	return lintfile.Look(name, configfile.Examine(name, []byte(text), provider.Outside{}), brokers)
 }
 
 // lines are the findings as "severity line key flow: text; do".
@@ -39,7 +41,7 @@ func there(place, syncs string, exists bool, target string, ledger bool) map[str
 
 // TestWanted: the topics that are asked for, cluster by cluster.
 func TestWanted(t *testing.T) {
-	cfg := config.Examine("x.yaml", []byte(two("flows: [{from: A, to: B}, {from: C, to: B, offset_syncs_location: target}, {from: B, to: C, emit_offset_syncs: false}, {from: C, to: A, enabled: false}]")), config.Outside{}).Config
+	cfg := configfile.Examine("x.yaml", []byte(two("flows: [{from: A, to: B}, {from: C, to: B, offset_syncs_location: target}, {from: B, to: C, emit_offset_syncs: false}, {from: C, to: A, enabled: false}]")), provider.Outside{}).Config
 	want := map[string][]string{
 		"A": {"mm2-offset-syncs.B.internal"},
 		"B": {"A.checkpoints.internal", "C.checkpoints.internal", "mm2-offset-syncs.C.internal", "mm2-offsets.A.internal", "mm2-offsets.C.internal", "tidemark-ledger.A.internal", "tidemark-ledger.C.internal"},
@@ -219,8 +221,8 @@ func TestOrderAndText(t *testing.T) {
 // TestMissing: what a start would be refused for is an error with its line, and a note where no enabled flow needs it.
 func TestMissing(t *testing.T) {
 	r := look("x.yaml", two("flows: [{from: A, to: B, sync_groups: false}]"), nil).With(
-		config.Problems{{File: "x.yaml", Line: 1, Key: "clusters.A.security.password_env", What: "environment variable X is not set", Do: "set it to the password"}},
-		config.Problems{{File: "x.yaml", Line: 2, Key: "clusters.C.security.password_env", What: "environment variable Y is not set", Do: "set it to the password"}})
+		report.Problems{{File: "x.yaml", Line: 1, Key: "clusters.A.security.password_env", What: "environment variable X is not set", Do: "set it to the password"}},
+		report.Problems{{File: "x.yaml", Line: 2, Key: "clusters.C.security.password_env", What: "environment variable Y is not set", Do: "set it to the password"}})
 	got := lines(r)
 	if got[0] != "error 1 clusters.A.security.password_env : environment variable X is not set; set it to the password" || !strings.HasPrefix(got[1], "risk ") {
 		t.Errorf("%q", got)

@@ -8,7 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tidemark/internal/config"
+	"tidemark/internal/config/provider"
+	"tidemark/internal/configfile"
 	"tidemark/internal/lintfile"
 )
 
@@ -26,7 +27,7 @@ func TestOperatorsFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := lintfile.Look(file, config.Examine(file, data, config.Process()), nil)
+		r := lintfile.Look(file, configfile.Examine(file, data, provider.Process()), nil)
 		golden := strings.TrimSuffix(file, ".properties") + ".txt"
 		if os.Getenv("UPDATE_GOLDEN") != "" {
 			if err := os.WriteFile(golden, []byte(r.Text()), 0o600); err != nil {

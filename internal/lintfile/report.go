@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/report"
 	"tidemark/internal/prose"
 )
 
@@ -100,7 +101,7 @@ func Look(file string, e config.Examined, brokers map[string]Brokers) Report {
 }
 
 // With adds what Config.Missing found: a start is refused for what enabled flows use.
-func (r Report) With(used, idle config.Problems) Report {
+func (r Report) With(used, idle report.Problems) Report {
 	r.Findings = slices.Clone(r.Findings)
 	for _, p := range used {
 		r.Findings = append(r.Findings, Finding{Severity: Error, Line: p.Line, Key: p.Key, Text: p.What, Do: p.Do})

@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/report"
+	"tidemark/internal/config/security"
 )
 
 // covers says that a remark of the file is about something that risks says with more words.
-func (l looker) covers(n config.Remark) bool {
+func (l looker) covers(n report.Remark) bool {
 	return l.Config != nil && slices.Contains([]string{"SyncGroupOffsets", "Topics", "Policy"}, n.Field)
 }
 
@@ -149,11 +151,11 @@ func (l looker) transport() []Finding {
 	}
 	for _, alias := range slices.Sorted(maps.Keys(l.Config.Clusters)) {
 		c := l.Config.Clusters[alias]
-		tls := c.SecurityProtocol == config.ProtocolSSL || c.SecurityProtocol == config.ProtocolSASLSSL
+		tls := c.SecurityProtocol == security.ProtocolSSL || c.SecurityProtocol == security.ProtocolSASLSSL
 		switch {
 		case !used[alias]:
 			out = append(out, Finding{Severity: Note, Text: fmt.Sprintf("cluster %s takes part in no enabled flow", alias)})
-		case c.SecurityProtocol == config.ProtocolSASLPlaintext && c.SASL.Mechanism == config.MechanismPlain:
+		case c.SecurityProtocol == security.ProtocolSASLPlaintext && c.SASL.Mechanism == security.MechanismPlain:
 			out = append(out, Finding{Severity: Risk, Text: fmt.Sprintf("the password for cluster %s crosses the network in the clear", alias), Do: "use SASL_SSL, or a SCRAM mechanism"})
 		case l.clear(alias) != "":
 			out = append(out, Finding{Severity: Risk, Text: fmt.Sprintf("the password for the %s of cluster %s crosses the network in the clear", l.clear(alias), alias), Do: "use SASL_SSL, or a SCRAM mechanism"})
@@ -168,7 +170,7 @@ func (l looker) transport() []Finding {
 func (l looker) clear(alias string) config.Role {
 	for _, f := range l.Config.EnabledFlows() {
 		for _, r := range config.Roles() {
-			if c := l.Config.Client(f.Name(), r); c.Alias == alias && c.SecurityProtocol == config.ProtocolSASLPlaintext && c.SASL.Mechanism == config.MechanismPlain {
+			if c := l.Config.Client(f.Name(), r); c.Alias == alias && c.SecurityProtocol == security.ProtocolSASLPlaintext && c.SASL.Mechanism == security.MechanismPlain {
 				return r
 			}
 		}
