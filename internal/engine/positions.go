@@ -12,6 +12,7 @@ import (
 	"tidemark/internal/groups"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/verdicts"
 	"tidemark/mm2"
 )
@@ -148,7 +149,7 @@ func (p *positions) Publish(lane int32, key verdicts.Key, row *verdicts.Row) {
 	p.flow.mirror.Publish(lane, key, row)
 }
 
-func (p *positions) Checkpoint(group string, remote kafka.TP, upstream, downstream int64, metadata string) {
+func (p *positions) Checkpoint(group string, remote partition.ID, upstream, downstream int64, metadata string) {
 	if p.checkpoints != nil {
 		p.checkpoints.Checkpoint(mm2.Checkpoint{
 			Group: group, Topic: remote.Topic, Partition: remote.Partition, Upstream: upstream, Downstream: downstream, Metadata: metadata,

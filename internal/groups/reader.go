@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/verdicts"
 	"tidemark/mm2"
 )
@@ -16,17 +17,17 @@ import (
 // Info is what the source says about a group.
 type Info struct {
 	Type, State, Protocol string
-	Excluded              string     // the rule that excludes it; empty when its positions are carried
-	Denied                string     // the access right that is missing to read its positions
-	StaleSince            time.Time  // zero, or since when its positions, or some of them, could not be read
-	Unread                []kafka.TP // positions that could not be read and are not known from before
+	Excluded              string         // the rule that excludes it; empty when its positions are carried
+	Denied                string         // the access right that is missing to read its positions
+	StaleSince            time.Time      // zero, or since when its positions, or some of them, could not be read
+	Unread                []partition.ID // positions that could not be read and are not known from before
 }
 
 // Snapshot is the source's groups at one time. It is not changed after it was made.
 type Snapshot struct {
 	At         time.Time
 	Groups     map[string]Info
-	Positions  map[string]map[kafka.TP]kafka.Committed
+	Positions  map[string]map[partition.ID]kafka.Committed
 	Incomplete bool // some brokers did not list their groups: one that is not here may exist
 }
 
@@ -39,8 +40,8 @@ func (s Snapshot) answers(group string) bool {
 }
 
 // ByPartition turns positions round, for lanes: excluded groups are left out.
-func (s Snapshot) ByPartition() map[kafka.TP][]verdicts.Commit {
-	out := map[kafka.TP][]verdicts.Commit{}
+func (s Snapshot) ByPartition() map[partition.ID][]verdicts.Commit {
+	out := map[partition.ID][]verdicts.Commit{}
 	for g, ps := range s.Positions {
 		if s.Groups[g].Excluded != "" {
 			continue
@@ -81,7 +82,7 @@ func (r *Reader) Poll(ctx context.Context) (Snapshot, error) {
 	if err != nil && !incomplete {
 		return Snapshot{}, err
 	}
-	s := Snapshot{At: time.Now(), Groups: map[string]Info{}, Positions: map[string]map[kafka.TP]kafka.Committed{}, Incomplete: incomplete}
+	s := Snapshot{At: time.Now(), Groups: map[string]Info{}, Positions: map[string]map[partition.ID]kafka.Committed{}, Incomplete: incomplete}
 	var ask []string
 	for _, g := range listed {
 		in := Info{Type: g.Type, State: g.State, Protocol: g.ProtocolType, Excluded: r.excluded(g)}
@@ -122,7 +123,7 @@ func (r *Reader) Poll(ctx context.Context) (Snapshot, error) {
 
 // keep marks a group stale and carries over what is known of the positions that could not be read. A position that is
 // not known must not look like one that does not exist: its group would be written without it.
-func (r *Reader) keep(s *Snapshot, g string, got map[kafka.TP]kafka.Committed, failed error) {
+func (r *Reader) keep(s *Snapshot, g string, got map[partition.ID]kafka.Committed, failed error) {
 	in := s.Groups[g]
 	if r.stale[g].IsZero() {
 		r.stale[g] = s.At
@@ -133,7 +134,7 @@ func (r *Reader) keep(s *Snapshot, g string, got map[kafka.TP]kafka.Committed, f
 	}
 	old := r.last.Positions[g]
 	if some, ok := errors.AsType[*kafka.ErrPartitions](failed); ok {
-		now := map[kafka.TP]kafka.Committed{}
+		now := map[partition.ID]kafka.Committed{}
 		maps.Copy(now, got)
 		for tp := range some.Partitions {
 			if c, known := old[tp]; known {

@@ -12,6 +12,7 @@ import (
 
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
@@ -108,7 +109,7 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 	out.Trouble, out.Damage = found.trouble, found.damage
 	r.current(ctx, &out.Header, found.by)
 	out.NoWorker = r.noWorker(ctx, &out.Header, found.lanes)
-	b := &gathered{reader: r, at: out.At, missing: r.noVerdict(out.NoWorker), groups: map[string]map[kafka.TP]*status.Position{}}
+	b := &gathered{reader: r, at: out.At, missing: r.noVerdict(out.NoWorker), groups: map[string]map[partition.ID]*status.Position{}}
 	for _, name := range names {
 		b.group(name)
 	}
@@ -154,12 +155,12 @@ type gathered struct {
 	reader  *Reader
 	at      time.Time
 	missing string // why a position that the source has can have no verdict
-	groups  map[string]map[kafka.TP]*status.Position
+	groups  map[string]map[partition.ID]*status.Position
 }
 
-func (b *gathered) group(name string) map[kafka.TP]*status.Position {
+func (b *gathered) group(name string) map[partition.ID]*status.Position {
 	if b.groups[name] == nil {
-		b.groups[name] = map[kafka.TP]*status.Position{}
+		b.groups[name] = map[partition.ID]*status.Position{}
 	}
 	return b.groups[name]
 }
@@ -170,7 +171,7 @@ func (b *gathered) add(key verdicts.Key, row verdicts.Row) {
 	if row.SourceEnd >= 0 {
 		p.SourceEnd, p.SourceAt = row.SourceEnd, row.At.UTC()
 	}
-	b.group(key.Group)[kafka.TP{Topic: key.Topic, Partition: key.Partition}] = p
+	b.group(key.Group)[partition.ID{Topic: key.Topic, Partition: key.Partition}] = p
 }
 
 func position(topic string, partition int32, committed int64, v translate.Verdict) *status.Position {
@@ -191,7 +192,7 @@ func (r *Reader) sourceGroups(ctx context.Context, out *status.Groups, b *gather
 		return nil
 	}
 	states := map[string]kafka.Group{}
-	var positions map[string]map[kafka.TP]kafka.Committed
+	var positions map[string]map[partition.ID]kafka.Committed
 	var failed map[string]error
 	var ask []string
 	err := r.askSource(ctx, func(ctx context.Context) error {
@@ -247,7 +248,7 @@ func (r *Reader) excluded(g kafka.Group) string {
 }
 
 // now notes what a group has committed on the source at this moment.
-func (b *gathered) now(group string, tp kafka.TP, c kafka.Committed) {
+func (b *gathered) now(group string, tp partition.ID, c kafka.Committed) {
 	positions := b.group(group)
 	p := positions[tp]
 	if p == nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 	"tidemark/offsetmap"
 )
@@ -196,7 +197,7 @@ func meaning(rec record) string {
 }
 
 // mapOf is the offset map of a partition that has a head.
-func mapOf(c *ledger.Contents, lane int32, p ledger.Partition, list bool) status.Map {
+func mapOf(c *ledger.Contents, lane int32, p partition.ID, list bool) status.Map {
 	h := c.Heads[p]
 	out := status.Map{
 		Topic: p.Topic, Partition: p.Partition, RemoteTopic: h.RemoteTopic, Lane: lane,

@@ -8,6 +8,7 @@ import (
 
 	"tidemark/internal/config"
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 	"tidemark/internal/translate"
 	"tidemark/mm2"
@@ -39,9 +40,9 @@ func (s sampled) TargetEnd() offsetmap.TargetOffset              { return s.end 
 type left struct {
 	checkpoints
 	topic  string // of the checkpoints
-	syncs  map[kafka.TP]*syncs
-	logs   map[kafka.TP]extent // by remote partition
-	noLog  map[kafka.TP]error
+	syncs  map[partition.ID]*syncs
+	logs   map[partition.ID]extent // by remote partition
+	noLog  map[partition.ID]error
 	damage []status.Damage
 }
 
@@ -53,7 +54,7 @@ type syncs struct {
 
 // readCheckpoints reads MirrorMaker 2's checkpoints; false where there is no topic of them.
 func (r *Reader) readCheckpoints(ctx context.Context, h *status.Header) (left, bool, error) {
-	out := left{checkpoints: checkpoints{at: map[mm2.Checkpoint]status.Stored{}}, syncs: map[kafka.TP]*syncs{}}
+	out := left{checkpoints: checkpoints{at: map[mm2.Checkpoint]status.Stored{}}, syncs: map[partition.ID]*syncs{}}
 	is, err := r.find(ctx, r.checkpointsTopic())
 	if err != nil || !is.exists {
 		return out, false, err
@@ -78,16 +79,16 @@ func instead(never *ErrNeverRun, topic, what string, there bool) (note string, e
 }
 
 // readSyncs reads the offset syncs of partitions. remote names the remote topic that they are about.
-func (r *Reader) readSyncs(ctx context.Context, h *status.Header, want func(kafka.TP) bool) (by map[kafka.TP]*syncs, t internalTopic, is found, err error) {
+func (r *Reader) readSyncs(ctx context.Context, h *status.Header, want func(partition.ID) bool) (by map[partition.ID]*syncs, t internalTopic, is found, err error) {
 	t = r.syncsTopic()
 	if is, err = r.find(ctx, t); err != nil || !is.exists {
 		return nil, t, is, err
 	}
 	h.Notes = append(h.Notes, is.notes...)
-	by = map[kafka.TP]*syncs{}
+	by = map[partition.ID]*syncs{}
 	_, trouble, err := r.scan(ctx, t.on, is.name, func(rec record) error {
 		s, err := mm2.ParseOffsetSync(rec.key, rec.value)
-		tp := kafka.TP{Topic: s.Topic, Partition: s.Partition}
+		tp := partition.ID{Topic: s.Topic, Partition: s.Partition}
 		switch {
 		case errors.Is(err, mm2.ErrTombstone):
 			delete(by, tp)
@@ -107,10 +108,10 @@ func (r *Reader) readSyncs(ctx context.Context, h *status.Header, want func(kafk
 // bounds completes what was left with what bounds positions: the remote logs, and offset syncs where they can be read.
 // Without syncs the bounds are wider; that is a note.
 func (r *Reader) bounds(ctx context.Context, h *status.Header, l *left, of []mm2.Checkpoint) error {
-	remote, source := map[kafka.TP]bool{}, map[kafka.TP]bool{}
+	remote, source := map[partition.ID]bool{}, map[partition.ID]bool{}
 	for _, c := range of {
-		remote[kafka.TP{Topic: c.Topic, Partition: c.Partition}] = true
-		source[kafka.TP{Topic: r.sourceTopic(c.Topic), Partition: c.Partition}] = true
+		remote[partition.ID{Topic: c.Topic, Partition: c.Partition}] = true
+		source[partition.ID{Topic: r.sourceTopic(c.Topic), Partition: c.Partition}] = true
 	}
 	if len(remote) == 0 {
 		return nil
@@ -118,7 +119,7 @@ func (r *Reader) bounds(ctx context.Context, h *status.Header, l *left, of []mm2
 	if err := r.boundingSyncs(ctx, h, l, source); err != nil {
 		return err
 	}
-	var tps []kafka.TP
+	var tps []partition.ID
 	for tp := range remote {
 		tps = append(tps, tp)
 	}
@@ -129,13 +130,13 @@ func (r *Reader) bounds(ctx context.Context, h *status.Header, l *left, of []mm2
 }
 
 // boundingSyncs reads the offset syncs of source partitions, where they can be read.
-func (r *Reader) boundingSyncs(ctx context.Context, h *status.Header, l *left, source map[kafka.TP]bool) error {
+func (r *Reader) boundingSyncs(ctx context.Context, h *status.Header, l *left, source map[partition.ID]bool) error {
 	const wide = "how much would be read again is bounded by the target's log ends alone: "
 	if r.syncsOnSource() && !h.Source.Reached && (h.Source.Asked || !r.openSource(ctx, h)) {
 		h.Notes = append(h.Notes, wide+"MirrorMaker 2's offset syncs are on the source")
 		return ctx.Err()
 	}
-	by, _, is, err := r.readSyncs(ctx, h, func(tp kafka.TP) bool { return source[tp] })
+	by, _, is, err := r.readSyncs(ctx, h, func(tp partition.ID) bool { return source[tp] })
 	switch {
 	case ctx.Err() != nil:
 		return err
@@ -152,7 +153,7 @@ func (r *Reader) boundingSyncs(ctx context.Context, h *status.Header, l *left, s
 
 // anew says that offset syncs are about another log than the one that is there; empty where nothing shows it. MirrorMaker 2
 // writes a sync once its record is in the log, so none of this log can be at its end or beyond it.
-func (s *syncs) anew(remote kafka.TP, log extent) string {
+func (s *syncs) anew(remote partition.ID, log extent) string {
 	newest, ok := s.Newest()
 	if !ok || newest.Downstream < log.to {
 		return ""
@@ -162,12 +163,12 @@ func (s *syncs) anew(remote kafka.TP, log extent) string {
 
 // judge is the verdict about a checkpoint.
 func (r *Reader) judge(l *left, c mm2.Checkpoint) translate.Verdict {
-	remote := kafka.TP{Topic: c.Topic, Partition: c.Partition}
+	remote := partition.ID{Topic: c.Topic, Partition: c.Partition}
 	log, ok := l.logs[remote]
 	if !ok {
 		return r.noRemote(remote, l.noLog[remote])
 	}
-	table := l.syncs[kafka.TP{Topic: r.sourceTopic(c.Topic), Partition: c.Partition}]
+	table := l.syncs[partition.ID{Topic: r.sourceTopic(c.Topic), Partition: c.Partition}]
 	if table == nil {
 		table = &syncs{}
 	}
@@ -201,7 +202,7 @@ func (r *Reader) judgeSample(upstream int64, log extent, at offsetmap.Position, 
 }
 
 // noRemote is the verdict where the target does not tell the remote partition's log.
-func (r *Reader) noRemote(remote kafka.TP, err error) translate.Verdict {
+func (r *Reader) noRemote(remote partition.ID, err error) translate.Verdict {
 	v := translate.Verdict{Kind: translate.Pending, Target: translate.NoPosition, Reason: fmt.Sprintf("the log of %s is not known: %v", remote, err)}
 	if errors.Is(err, kafka.ErrNoTopic) {
 		v.Kind, v.Reason = translate.TopicNotMirrored, fmt.Sprintf("MirrorMaker 2 has a checkpoint, and %s is not on the target", remote)

@@ -12,6 +12,7 @@ import (
 
 	"tidemark/internal/config"
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 	"tidemark/mm2"
 )
@@ -70,13 +71,13 @@ func (r *Reader) find(ctx context.Context, t internalTopic) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	ask := []kafka.TP{{Topic: t.name}}
+	ask := []partition.ID{{Topic: t.name}}
 	if !exists {
 		ask = nil
 	}
 	for _, other := range all {
 		if _, twin := t.twin(other.Name); twin && other.Name != t.name && other.Err == nil {
-			ask = append(ask, kafka.TP{Topic: other.Name})
+			ask = append(ask, partition.ID{Topic: other.Name})
 		}
 	}
 	if len(ask) == 0 || exists && len(ask) == 1 {
@@ -189,9 +190,9 @@ func (r *Reader) newest(ctx context.Context, t kafka.Topic) time.Time {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.ConnectTimeout)
 	defer cancel()
 	const tail = 10 // offsets: the last ones can be markers of transactions
-	var tps []kafka.TP
+	var tps []partition.ID
 	for _, n := range all(t.Partitions) {
-		tps = append(tps, kafka.TP{Topic: t.Name, Partition: n})
+		tps = append(tps, partition.ID{Topic: t.Name, Partition: n})
 	}
 	ends, _, err := r.target.extents(ctx, tps)
 	if err != nil {

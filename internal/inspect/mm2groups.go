@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 	"tidemark/internal/translate"
 	"tidemark/mm2"
@@ -19,7 +19,7 @@ func (r *Reader) groupsMM2(ctx context.Context, out status.Groups, names []strin
 	}
 	out.Basis, out.Damage = status.BasisCheckpoints, l.damage
 	of := slices.DeleteFunc(l.table.All(), func(c mm2.Checkpoint) bool { return len(names) > 0 && !slices.Contains(names, c.Group) })
-	b := &gathered{reader: r, at: out.At, missing: "MirrorMaker 2 has written no checkpoint of this position", groups: map[string]map[kafka.TP]*status.Position{}}
+	b := &gathered{reader: r, at: out.At, missing: "MirrorMaker 2 has written no checkpoint of this position", groups: map[string]map[partition.ID]*status.Position{}}
 	for _, name := range names {
 		b.group(name)
 	}
@@ -51,7 +51,7 @@ func (b *gathered) checkpoint(c mm2.Checkpoint, at status.Stored, v translate.Ve
 	topic := b.reader.sourceTopic(c.Topic)
 	p := position(topic, c.Partition, c.Upstream, v)
 	p.RemoteTopic, p.Metadata, p.AsOf = c.Topic, c.Metadata, at.Written
-	tp := kafka.TP{Topic: topic, Partition: c.Partition}
+	tp := partition.ID{Topic: topic, Partition: c.Partition}
 	if was := b.group(c.Group)[tp]; was != nil {
 		p.Now = was.Now
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 	"tidemark/mm2"
 	"tidemark/offsetmap"
@@ -20,12 +20,12 @@ func (r *Reader) lookupMM2(ctx context.Context, out status.Lookup, q Query, own 
 		}
 		return out, own // this flow is Tidemark's; that there was a MirrorMaker 2 would be a guess
 	}
-	asked := kafka.TP{Topic: q.Topic, Partition: q.Partition}
+	asked := partition.ID{Topic: q.Topic, Partition: q.Partition}
 	named := asked // as offset syncs name it
 	if q.Reverse {
 		named.Topic = r.sourceTopic(q.Topic)
 	}
-	by, t, is, err := r.readSyncs(ctx, &out.Header, func(tp kafka.TP) bool { return tp == asked || tp == named })
+	by, t, is, err := r.readSyncs(ctx, &out.Header, func(tp partition.ID) bool { return tp == asked || tp == named })
 	if err != nil {
 		return out, err
 	}
@@ -58,8 +58,8 @@ func (r *Reader) lookupMM2(ctx context.Context, out status.Lookup, q Query, own 
 		out.Sentence = fmt.Sprintf("the oldest of MirrorMaker 2's offset syncs that is left is about source offset %d, and it translates nothing below", oldest.Upstream)
 		return out, nil
 	}
-	remote := kafka.TP{Topic: out.RemoteTopic, Partition: q.Partition}
-	logs, noLog, err := r.target.extents(ctx, []kafka.TP{remote})
+	remote := partition.ID{Topic: out.RemoteTopic, Partition: q.Partition}
+	logs, noLog, err := r.target.extents(ctx, []partition.ID{remote})
 	if err != nil {
 		return out, err
 	}
@@ -85,8 +85,8 @@ func (r *Reader) lookupMM2(ctx context.Context, out status.Lookup, q Query, own 
 // backMM2 is the other direction, which MirrorMaker 2 has no answer for: the rule of its offset syncs turned round.
 func (r *Reader) backMM2(ctx context.Context, out *status.Lookup, q Query, s *syncs) error {
 	out.TargetAt = q.Offset
-	remote := kafka.TP{Topic: out.RemoteTopic, Partition: q.Partition}
-	logs, noLog, err := r.target.extents(ctx, []kafka.TP{remote})
+	remote := partition.ID{Topic: out.RemoteTopic, Partition: q.Partition}
+	logs, noLog, err := r.target.extents(ctx, []partition.ID{remote})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 	"tidemark/mm2"
 )
@@ -45,10 +45,10 @@ func (k *checkpoints) take(rec record) error {
 
 // OffsetSyncs are where the flow's offset_syncs_location says; on the source the topic carries the target's alias.
 func (r *Reader) OffsetSyncs(ctx context.Context) (status.MM2Records, error) {
-	kept := map[kafka.TP]status.OffsetSync{}
+	kept := map[partition.ID]status.OffsetSync{}
 	out, err := r.mm2(ctx, status.KindOffsetSyncs, func(rec record) error {
 		s, err := mm2.ParseOffsetSync(rec.key, rec.value)
-		tp := kafka.TP{Topic: s.Topic, Partition: s.Partition}
+		tp := partition.ID{Topic: s.Topic, Partition: s.Partition}
 		switch {
 		case err == nil:
 			kept[tp] = status.OffsetSync{Topic: s.Topic, Partition: s.Partition, Upstream: s.Upstream, Downstream: s.Downstream, Stored: stored(rec)}

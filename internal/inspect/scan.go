@@ -12,6 +12,7 @@ import (
 
 	"tidemark/internal/batch"
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 )
 
@@ -43,7 +44,7 @@ func (s *side) topic(ctx context.Context, name string) (kafka.Topic, bool, error
 type extent struct{ from, to int64 }
 
 // extents asks for the ends of partitions, as a reader of committed records sees them.
-func (s *side) extents(ctx context.Context, tps []kafka.TP) (map[kafka.TP]extent, map[kafka.TP]error, error) {
+func (s *side) extents(ctx context.Context, tps []partition.ID) (map[partition.ID]extent, map[partition.ID]error, error) {
 	from, noStart, err := s.ListOffsets(ctx, tps, kafka.Earliest, true)
 	if err != nil {
 		return nil, nil, err
@@ -52,8 +53,8 @@ func (s *side) extents(ctx context.Context, tps []kafka.TP) (map[kafka.TP]extent
 	if err != nil {
 		return nil, nil, err
 	}
-	out := make(map[kafka.TP]extent, len(tps))
-	failed := map[kafka.TP]error{}
+	out := make(map[partition.ID]extent, len(tps))
+	failed := map[partition.ID]error{}
 	for _, tp := range tps {
 		if err := errors.Join(noStart[tp], noEnd[tp]); err != nil {
 			failed[tp] = err
@@ -65,7 +66,7 @@ func (s *side) extents(ctx context.Context, tps []kafka.TP) (map[kafka.TP]extent
 }
 
 // read hands every committed record of a stretch to fn.
-func (s *side) read(ctx context.Context, tp kafka.TP, e extent, fn func(record) error) error {
+func (s *side) read(ctx context.Context, tp partition.ID, e extent, fn func(record) error) error {
 	if e.from >= e.to {
 		return nil
 	}
@@ -84,10 +85,10 @@ func (s *side) read(ctx context.Context, tp kafka.TP, e extent, fn func(record) 
 // records and is called for every partition before any is read; receivers run at the same time. What goes wrong with
 // one partition is trouble of that one only.
 func (r *Reader) readAll(ctx context.Context, s *side, topic string, partitions []int32, take func(partition int32) func(record) error) ([]status.Trouble, error) {
-	tps := make([]kafka.TP, len(partitions))
+	tps := make([]partition.ID, len(partitions))
 	into := make([]func(record) error, len(partitions))
 	for i, p := range partitions {
-		tps[i] = kafka.TP{Topic: topic, Partition: p}
+		tps[i] = partition.ID{Topic: topic, Partition: p}
 		into[i] = take(p)
 	}
 	ends, failed, err := s.extents(ctx, tps)

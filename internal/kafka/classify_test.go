@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"tidemark/internal/partition"
 )
 
 // known lists every code that franz-go knows.
@@ -114,7 +116,7 @@ func TestClassifyErr(t *testing.T) {
 		{&ErrUnreachable{Err: errors.New("refused")}, Refresh},
 		{&ErrGroupLive{Err: kerr.UnknownMemberID}, Live},
 		{&ErrTxnPending{Err: context.DeadlineExceeded}, Retry},
-		{&ErrPartitions{Partitions: map[TP]error{{"t", 0}: kerr.UnstableOffsetCommit}}, Retry},
+		{&ErrPartitions{Partitions: map[partition.ID]error{{Topic: "t", Partition: 0}: kerr.UnstableOffsetCommit}}, Retry},
 		{&ErrBrokers{Brokers: map[int32]error{1: &ErrDenied{}}}, Denied},
 		{context.Canceled, Stop},
 		{context.DeadlineExceeded, Refresh},

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/partition"
 )
 
 var (
@@ -252,7 +254,7 @@ func newTopicMeta(t kmsg.MetadataResponseTopic, old *topicMeta) *topicMeta {
 
 // Leader says where a partition is led. Errors: ErrNotLoaded, ErrNoTopic,
 // ErrNoLeader, or *ErrDenied; the first three are cured by Refresh.
-func (m *Metadata) Leader(tp TP) (Leader, error) {
+func (m *Metadata) Leader(tp partition.ID) (Leader, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t, err := m.topic(tp.Topic)
@@ -314,7 +316,7 @@ func (m *Metadata) Partitions(name string) (int32, error) {
 // whether it was news. A hint with an epoch that is not newer than known is
 // ignored: it comes from a broker that is behind. Call HintBroker for the
 // endpoints of the same response first.
-func (m *Metadata) Hint(tp TP, broker, epoch int32) bool {
+func (m *Metadata) Hint(tp partition.ID, broker, epoch int32) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t, ok := m.topics[tp.Topic]

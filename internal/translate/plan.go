@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/partition"
 	"tidemark/offsetmap"
 )
 
@@ -24,7 +25,7 @@ type Present struct {
 
 // A Row is one partition of a group.
 type Row struct {
-	Partition Partition              // on the target
+	Partition partition.ID           // on the target
 	Committed offsetmap.SourceOffset // on the source, Unknown if there is none
 	Metadata  string                 // of that commit
 	// Live: the verdict is about the source's newest known commit. A verdict about one that the source passed some polls
@@ -74,17 +75,17 @@ type Commit struct {
 // Plan decides what to commit for the whole group at once. The state is the one
 // that holds after the commits are acknowledged; if they fail it is Refuse(err).
 // The caller still compares before it sets: what Plan was told can have changed.
-func Plan(g Group) (map[Partition]Commit, WriteState) {
+func Plan(g Group) (map[partition.ID]Commit, WriteState) {
 	if state, done := g.before(); done {
 		return nil, state
 	}
 	rows := slices.SortedFunc(slices.Values(g.Rows), func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Partition.Topic, b.Partition.Topic), cmp.Compare(a.Partition.Number, b.Partition.Number))
+		return cmp.Or(cmp.Compare(a.Partition.Topic, b.Partition.Topic), cmp.Compare(a.Partition.Partition, b.Partition.Partition))
 	})
 	if open := partitions(rows, func(r Row) bool { return r.Present != nil && r.Present.Pending }); len(open) > 0 {
 		return nil, WriteState{Kind: Waiting, Partitions: open, Reason: "a transaction on the target has an open commit there"}
 	}
-	commits := map[Partition]Commit{}
+	commits := map[partition.ID]Commit{}
 	held := partitions(rows, func(r Row) bool { return r.Verdict.Temporary() && !g.filled(r) })
 	if first := !slices.ContainsFunc(rows, Row.present); first && len(held) > 0 {
 		return nil, WriteState{Kind: Waiting, Partitions: held, Reason: cause(rows, held)}
@@ -183,8 +184,8 @@ func (r Row) ahead() int64 {
 	return max(0, int64(r.Present.Offset-r.Verdict.Target))
 }
 
-func partitions(rows []Row, which func(Row) bool) []Partition {
-	var ps []Partition
+func partitions(rows []Row, which func(Row) bool) []partition.ID {
+	var ps []partition.ID
 	for _, r := range rows {
 		if which(r) {
 			ps = append(ps, r.Partition)
@@ -194,7 +195,7 @@ func partitions(rows []Row, which func(Row) bool) []Partition {
 }
 
 // cause is why the first of the partitions in the way is there.
-func cause(rows []Row, held []Partition) string {
+func cause(rows []Row, held []partition.ID) string {
 	i := slices.IndexFunc(rows, func(r Row) bool { return r.Partition == held[0] })
 	if len(held) == 1 {
 		return rows[i].Verdict.String()
