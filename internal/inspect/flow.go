@@ -13,6 +13,7 @@ import (
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
 	"tidemark/internal/status"
+	"tidemark/internal/topiclog"
 )
 
 // Flow gives the state of the flow: ledger, lanes, every partition. A ledger that does not exist is no error here.
@@ -39,7 +40,7 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 	var src sourceTopics
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		contents, out.Trouble, err = r.readLedger(gctx, all(n), nil)
+		contents, out.Trouble, err = r.readLedger(gctx, topiclog.All(n), nil)
 		return err
 	})
 	g.Go(func() error {

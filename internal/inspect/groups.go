@@ -14,6 +14,7 @@ import (
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
 	"tidemark/internal/status"
+	"tidemark/internal/topiclog"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 )
@@ -35,7 +36,7 @@ func (r *Reader) readRows(ctx context.Context, groups []string) (rows, error) {
 	if n == 0 {
 		return rows{}, fmt.Errorf("topic %s on cluster %s has no partitions", r.rows, r.flow.Target)
 	}
-	partitions := all(n)
+	partitions := topiclog.All(n)
 	if len(groups) > 0 {
 		partitions = nil
 		for _, g := range groups {
@@ -47,8 +48,8 @@ func (r *Reader) readRows(ctx context.Context, groups []string) (rows, error) {
 	out := rows{by: map[verdicts.Key]verdicts.Row{}, lanes: n}
 	bad := map[string]status.Damage{}
 	var mu sync.Mutex
-	out.trouble, err = r.readAll(ctx, r.target, r.rows, partitions, func(p int32) func(record) error {
-		return func(rec record) error {
+	out.trouble, err = r.readAll(ctx, r.rows, partitions, func(p int32) func(topiclog.Record) error {
+		return func(rec topiclog.Record) error {
 			mu.Lock()
 			defer mu.Unlock()
 			out.take(p, rec, groups, bad, r.rows)
@@ -62,12 +63,12 @@ func (r *Reader) readRows(ctx context.Context, groups []string) (rows, error) {
 }
 
 // take applies one record. A later record of a key heals the damage of an earlier one.
-func (w *rows) take(partition int32, rec record, groups []string, bad map[string]status.Damage, topic string) {
-	text := plain(rec.key)
+func (w *rows) take(partition int32, rec topiclog.Record, groups []string, bad map[string]status.Damage, topic string) {
+	text := rec.KeyText()
 	damage := func(err error) {
-		bad[text] = status.Damage{Topic: topic, Partition: partition, Offset: rec.offset, Key: text, Error: err.Error()}
+		bad[text] = status.Damage{Topic: topic, Partition: partition, Offset: rec.Offset, Key: text, Error: err.Error()}
 	}
-	key, err := verdicts.ParseKey(rec.key)
+	key, err := verdicts.ParseKey(rec.Key)
 	if err != nil {
 		damage(err)
 		return
@@ -77,10 +78,10 @@ func (w *rows) take(partition int32, rec record, groups []string, bad map[string
 	}
 	delete(bad, text)
 	delete(w.by, key)
-	if rec.value == nil {
+	if rec.Value == nil {
 		return
 	}
-	row, err := verdicts.ParseRow(rec.value)
+	row, err := verdicts.ParseRow(rec.Value)
 	if err != nil {
 		damage(err)
 		return

@@ -191,12 +191,12 @@ func (r *Reader) input(ctx context.Context, remote partition.ID, h *status.Heade
 		Earliest:    r.flow.UnmirroredPositions == config.UnmirroredEarliest,
 		SourceStart: translate.Unknown, LastStable: translate.Unknown, TargetStart: translate.Unknown, TargetEnd: translate.Unknown,
 	}
-	ends, failed, err := r.target.extents(ctx, []partition.ID{remote})
+	ends, failed, err := r.target.Extents(ctx, []partition.ID{remote})
 	if err != nil {
 		return in, err
 	}
 	if e, ok := ends[remote]; ok {
-		in.TargetStart, in.TargetEnd = offsetmap.TargetOffset(e.from), offsetmap.TargetOffset(e.to)
+		in.TargetStart, in.TargetEnd = offsetmap.TargetOffset(e.From), offsetmap.TargetOffset(e.To)
 	} else {
 		h.Notes = append(h.Notes, fmt.Sprintf("the remote partition's log is not known: %v", failed[remote]))
 	}
