@@ -32,11 +32,11 @@ type positions struct {
 }
 
 func newPositions(f *flow) (*positions, error) {
-	filter, err := mm2.NewKeyedFilter("groups", f.cfg.Groups, f.cfg.GroupsExclude)
+	names, err := f.cfg.GroupNames()
 	if err != nil {
 		return nil, err
 	}
-	p := &positions{flow: f, reader: groups.NewReader(f.source, filter, f.log)}
+	p := &positions{flow: f, reader: groups.NewReader(f.source, names, f.log)}
 	p.owner = groups.NewOwner(f.target, p, int32(f.cfg.Lanes), f.cfg.SyncGroupOffsets, f.log)
 	if f.cfg.EmitCheckpoints {
 		p.checkpoints = groups.NewEmitter(f.emit, f.policy().CheckpointsTopic(f.cfg.Source), f.log)

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"strings"
 	"time"
 
+	"tidemark/internal/consumer"
 	"tidemark/internal/kafka"
 	"tidemark/internal/partition"
 	"tidemark/internal/verdicts"
@@ -56,16 +56,16 @@ func (s Snapshot) ByPartition() map[partition.ID][]verdicts.Commit {
 // Reader polls the source.
 type Reader struct {
 	source *kafka.Client
-	filter *mm2.Filter
+	names  *mm2.Filter
 	log    *slog.Logger
 	last   Snapshot
 	stale  map[string]time.Time // groups that do not answer, since when
 	said   string
 }
 
-// NewReader makes a Reader of the groups that filter accepts; the others are listed with the rule that excludes them.
-func NewReader(source *kafka.Client, filter *mm2.Filter, log *slog.Logger) *Reader {
-	return &Reader{source: source, filter: filter, log: log, stale: map[string]time.Time{}}
+// NewReader makes a Reader of the groups whose names are accepted; the others are listed with the rule that excludes them.
+func NewReader(source *kafka.Client, names *mm2.Filter, log *slog.Logger) *Reader {
+	return &Reader{source: source, names: names, log: log, stale: map[string]time.Time{}}
 }
 
 // pollLimit bounds a poll, so that a broker that does not answer does not stop the groups of the others. franz-go would
@@ -85,7 +85,7 @@ func (r *Reader) Poll(ctx context.Context) (Snapshot, error) {
 	s := Snapshot{At: time.Now(), Groups: map[string]Info{}, Positions: map[string]map[partition.ID]kafka.Committed{}, Incomplete: incomplete}
 	var ask []string
 	for _, g := range listed {
-		in := Info{Type: g.Type, State: g.State, Protocol: g.ProtocolType, Excluded: r.excluded(g)}
+		in := Info{Type: g.Type, State: g.State, Protocol: g.ProtocolType, Excluded: consumer.Excluded(g.Listed(), r.names)}
 		s.Groups[g.ID] = in
 		if in.Excluded == "" {
 			ask = append(ask, g.ID)
@@ -151,21 +151,6 @@ func (r *Reader) keep(s *Snapshot, g string, got map[partition.ID]kafka.Committe
 		s.Positions[g] = old
 	}
 	s.Groups[g] = in
-}
-
-// excluded says why a group's positions are not carried. Groups of consumers, simple ones that only store offsets, and
-// Streams groups (KIP-1071) have positions.
-func (r *Reader) excluded(g kafka.Group) string {
-	switch protocol := g.ProtocolType; {
-	case strings.EqualFold(g.Type, "share"):
-		return "share groups have no positions to carry"
-	case protocol != "" && protocol != "consumer" && protocol != "streams":
-		return "protocol type " + protocol + " keeps no consumer positions"
-	}
-	if ok, rule := r.filter.Match(g.ID); !ok {
-		return rule
-	}
-	return ""
 }
 
 // tell logs trouble when it appears, changes or ends.

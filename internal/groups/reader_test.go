@@ -21,29 +21,6 @@ import (
 	"tidemark/internal/verdicts"
 )
 
-// TestCase26WhichGroups: every group with positions counts, whatever made it; others are listed with the reason.
-func TestCase26WhichGroups(t *testing.T) {
-	r := reader(t, nil, &logged{})
-	for _, c := range []struct {
-		g    kafka.Group
-		want string // part of the reason; empty: carried
-	}{
-		{kafka.Group{ID: "classic", Type: "Classic", ProtocolType: "consumer"}, ""},
-		{kafka.Group{ID: "kip-848", Type: "consumer", ProtocolType: "consumer"}, ""},
-		{kafka.Group{ID: "simple", Type: "classic"}, ""},
-		{kafka.Group{ID: "old broker", ProtocolType: "consumer"}, ""},
-		{kafka.Group{ID: "kip-1071", Type: "streams", ProtocolType: "streams"}, ""},
-		{kafka.Group{ID: "share", Type: "Share", ProtocolType: "share"}, "share groups"},
-		{kafka.Group{ID: "share by its protocol", ProtocolType: "share"}, "share"},
-		{kafka.Group{ID: "connect", Type: "classic", ProtocolType: "connect"}, "connect"},
-		{kafka.Group{ID: "secret-1", ProtocolType: "consumer"}, "secret"},
-	} {
-		if got := r.excluded(c.g); c.want == "" && got != "" || !strings.Contains(got, c.want) {
-			t.Errorf("%s: excluded for %q, want %q", c.g.ID, got, c.want)
-		}
-	}
-}
-
 // TestPoll: a simple group and a live one are read alike; an excluded one is listed, and no lane hears of it.
 func TestPoll(t *testing.T) {
 	f := newFix(t)

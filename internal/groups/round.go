@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sync/errgroup"
 
+	"tidemark/internal/consumer"
 	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/partition"
@@ -126,7 +126,7 @@ func (o *Owner) look(ctx context.Context, due []*work) (view, error) {
 	}
 	ask := map[string][]partition.ID{}
 	for _, w := range due {
-		if g, ok := v.groups[w.id]; ok && strings.EqualFold(g.State, "Empty") || !ok && v.hidden == nil {
+		if g, ok := v.groups[w.id]; ok && consumer.Empty(g.State) || !ok && v.hidden == nil {
 			ask[w.id] = w.remotes()
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"tidemark/internal/consumer"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
@@ -208,7 +209,7 @@ func (r *Reader) sourceGroups(ctx context.Context, out *status.Groups, b *gather
 				continue
 			}
 			states[g.ID] = g
-			if why := r.excluded(g); why != "" {
+			if why := consumer.Excluded(g.Listed(), r.groups); why != "" {
 				out.Excluded = append(out.Excluded, status.Excluded{Group: g.ID, Why: why, Named: len(names) > 0})
 				continue
 			}
@@ -232,20 +233,6 @@ func (r *Reader) sourceGroups(ctx context.Context, out *status.Groups, b *gather
 		}
 	}
 	return states
-}
-
-// excluded says why a group's positions are not carried; "" where they are. A run decides by the same rules.
-func (r *Reader) excluded(g kafka.Group) string {
-	switch {
-	case g.Type == "share":
-		return "share groups have no positions to carry"
-	case g.ProtocolType != "" && g.ProtocolType != "consumer" && g.ProtocolType != "streams":
-		return "protocol type " + g.ProtocolType + " keeps no consumer positions"
-	}
-	if ok, rule := r.groups.Match(g.ID); !ok {
-		return rule
-	}
-	return ""
 }
 
 // now notes what a group has committed on the source at this moment.

@@ -85,7 +85,7 @@ func Open(cfg *config.Config, flow config.Flow, opts Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, err := mm2.NewKeyedFilter("groups", flow.Groups, flow.GroupsExclude)
+	groups, err := flow.GroupNames()
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,6 @@
 // Package topiclog reads what topics of a cluster hold, record by record, up to the ends that their logs had when it
-// began. It joins no group and writes nothing.
+// began. It joins no group and writes nothing. It is for looks at a topic as it is; who has to follow one reads it with a
+// consumer.
 package topiclog
 
 import (

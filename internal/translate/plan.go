@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
+	"tidemark/internal/consumer"
 	"tidemark/internal/partition"
 	"tidemark/offsetmap"
 )
@@ -116,6 +116,7 @@ func Plan(g Group) (map[partition.ID]Commit, WriteState) {
 // say, and whether the group may be written.
 func (g Group) before() (WriteState, bool) {
 	t := g.Target
+	listed := consumer.Group{Type: t.Type, Protocol: t.Protocol}
 	switch {
 	case len(g.Rows) == 0:
 		return WriteState{Kind: NothingToWrite, Reason: "the group has no positions"}, true
@@ -125,11 +126,11 @@ func (g Group) before() (WriteState, bool) {
 		return WriteState{Kind: Refused, Reason: "the group's state and commits on the target were not read"}, true
 	case !t.Exists:
 		return WriteState{}, false
-	case strings.EqualFold(t.Type, "share"):
+	case listed.Share():
 		return WriteState{Kind: Refused, Reason: "on the target the name belongs to a share group, which has no positions"}, true
-	case t.Protocol != "" && t.Protocol != "consumer" && t.Protocol != "streams":
+	case !listed.Positions():
 		return WriteState{Kind: Refused, Reason: fmt.Sprintf("on the target the name belongs to a group of protocol type %q", t.Protocol)}, true
-	case !strings.EqualFold(t.State, "Empty"):
+	case !consumer.Empty(t.State):
 		return WriteState{Kind: Active, GroupState: t.State}, true
 	}
 	return WriteState{}, false
