@@ -12,6 +12,7 @@ import (
 
 	"tidemark/internal/kafka"
 	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 )
 
 // TestTrap02InDoubtIsNotSeen: while a follower that belongs to the in-sync replicas is frozen, a batch times out and is not
@@ -69,7 +70,7 @@ func TestTrap02InDoubtIsNotSeen(t *testing.T) {
 		if err := r.Freeze(i); err != nil {
 			t.Fatal(err)
 		}
-		pauseFor(t, 2500*time.Millisecond)
+		pause.For(t.Context(), 2500*time.Millisecond)
 		if err := r.Thaw(i); err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"tidemark/internal/groups"
 	"tidemark/internal/mirror"
 	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 	"tidemark/internal/topics"
 	"tidemark/mm2"
 )
@@ -73,7 +74,7 @@ func (f *flow) rediscover(ctx context.Context) error {
 		return f.followSettings(ctx)
 	}
 	failing := false
-	for sleep(ctx, min(lookEvery, f.cfg.RefreshTopicsInterval)) {
+	for pause.For(ctx, min(lookEvery, f.cfg.RefreshTopicsInterval)) {
 		r, err := f.topics.Round(ctx)
 		if err != nil {
 			if !failing && ctx.Err() == nil {
@@ -163,7 +164,7 @@ func (f *flow) heartbeats(ctx context.Context) error {
 		return nil
 	}
 	failing := false
-	for sleep(ctx, f.cfg.HeartbeatsInterval) {
+	for pause.For(ctx, f.cfg.HeartbeatsInterval) {
 		now := time.Now()
 		h := mm2.Heartbeat{Source: f.cfg.Source, Target: f.cfg.Target, Timestamp: now.UnixMilli()}
 		key, err := h.AppendKey(nil)

@@ -9,6 +9,7 @@ import (
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 )
@@ -203,7 +204,7 @@ func (o *Owner) Run(ctx context.Context) error {
 		case <-o.wake:
 		case <-t.C:
 		}
-		if !sleep(ctx, gather) {
+		if !pause.For(ctx, gather) {
 			return nil
 		}
 		err := o.Round(ctx)

@@ -10,6 +10,7 @@ import (
 	"tidemark/internal/consumer"
 	"tidemark/internal/kafka"
 	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 	"tidemark/internal/verdicts"
 	"tidemark/mm2"
 )
@@ -193,19 +194,8 @@ func (r *Reader) Run(ctx context.Context, interval time.Duration, take func(Snap
 			failing = false
 			take(s)
 		}
-		if !sleep(ctx, interval) {
+		if !pause.For(ctx, interval) {
 			return nil
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }

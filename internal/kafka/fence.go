@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 )
 
 // fenceChunk is how many partitions one transaction fences. Markers of one
@@ -239,12 +240,14 @@ func (c *Client) awaitEnd(ctx context.Context, txid string, id Identity) error {
 		case err == nil:
 			state = got.State
 		}
-		sleepErr := sleep(ctx, backoff)
-		if sleepErr == nil && time.Since(start) > markerPatience {
-			sleepErr = fmt.Errorf("its markers are not written within %v", markerPatience)
+		var end error
+		if !pause.For(ctx, backoff) {
+			end = ctx.Err()
+		} else if time.Since(start) > markerPatience {
+			end = fmt.Errorf("its markers are not written within %v", markerPatience)
 		}
-		if sleepErr != nil {
-			return &ErrTxnPending{TxnID: txid, Cluster: c.cluster.Alias, State: state, Waited: time.Since(start), Err: sleepErr}
+		if end != nil {
+			return &ErrTxnPending{TxnID: txid, Cluster: c.cluster.Alias, State: state, Waited: time.Since(start), Err: end}
 		}
 		backoff = min(2*backoff, txnBackoffMax)
 	}

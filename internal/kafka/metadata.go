@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 )
 
 var (
@@ -164,7 +165,7 @@ func (m *Metadata) lead(ctx context.Context, f *flight) error {
 	m.mu.Lock()
 	wait := refreshPace - time.Since(m.started)
 	m.mu.Unlock()
-	if err := sleep(ctx, wait); err != nil {
+	if !pause.For(ctx, wait) {
 		m.depart(f)
 		return errAbandoned
 	}
@@ -349,19 +350,4 @@ func (m *Metadata) Addr(broker int32) (string, bool) {
 	defer m.mu.Unlock()
 	addr, ok := m.brokers[broker]
 	return addr, ok
-}
-
-// sleep waits for d, or until ctx ends and then returns its error.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
