@@ -132,7 +132,7 @@ func (o *Owner) unread(tp partition.ID) position {
 // blank is a position without an answer.
 func blank(tp partition.ID, why string) position {
 	return position{Row: translate.Row{
-		Partition: tp, Committed: translate.Unknown, LogStart: translate.Unknown,
+		Partition: tp, Committed: translate.Unknown,
 		Verdict: translate.Verdict{Kind: translate.Pending, Target: translate.NoPosition, Reason: why},
 	}}
 }

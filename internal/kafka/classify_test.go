@@ -85,25 +85,6 @@ func TestClassesThatMatter(t *testing.T) {
 	}
 }
 
-func TestInDoubt(t *testing.T) {
-	for _, e := range []*kerr.Error{kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.NotLeaderForPartition} {
-		if !InDoubt(e.Code) {
-			t.Errorf("%s can be answered after the append", e.Message)
-		}
-	}
-	for _, e := range []*kerr.Error{
-		kerr.NotEnoughReplicas, kerr.OutOfOrderSequenceNumber, kerr.InvalidProducerEpoch,
-		kerr.MessageTooLarge, kerr.TopicAuthorizationFailed, kerr.CorruptMessage, kerr.InvalidRecord,
-	} {
-		if InDoubt(e.Code) {
-			t.Errorf("%s is answered before the append", e.Message)
-		}
-	}
-	if InDoubt(0) {
-		t.Error("success is not in doubt")
-	}
-}
-
 func TestClassifyErr(t *testing.T) {
 	for _, c := range []struct {
 		err  error

@@ -32,8 +32,6 @@ type Row struct {
 	// ago is good for going forward, and no proof that the group went back.
 	Live    bool
 	Verdict Verdict
-	// LogStart is the target's log start, Unknown if the partition is not there.
-	LogStart offsetmap.TargetOffset
 	// Present is nil if the target has no commit.
 	Present *Present
 }
@@ -57,9 +55,6 @@ type Group struct {
 	// SourceLive: the rows' positions were read from the source now, and are not
 	// what is remembered of a source that is gone.
 	SourceLive bool
-	// Fill gives partitions without a position the target's log start (failover,
-	// or an option): early, but never the reset rule of whoever comes.
-	Fill bool
 	// Refresh commits unchanged positions of ours again, so that the broker does
 	// not expire them while the source still holds them.
 	Refresh bool
@@ -86,7 +81,7 @@ func Plan(g Group) (map[partition.ID]Commit, WriteState) {
 		return nil, WriteState{Kind: Waiting, Partitions: open, Reason: "a transaction on the target has an open commit there"}
 	}
 	commits := map[partition.ID]Commit{}
-	held := partitions(rows, func(r Row) bool { return r.Verdict.Temporary() && !g.filled(r) })
+	held := partitions(rows, func(r Row) bool { return r.Verdict.Temporary() })
 	if first := !slices.ContainsFunc(rows, Row.present); first && len(held) > 0 {
 		return nil, WriteState{Kind: Waiting, Partitions: held, Reason: cause(rows, held)}
 	}
@@ -139,18 +134,10 @@ func (g Group) before() (WriteState, bool) {
 // present says whether the target has a commit of this row.
 func (r Row) present() bool { return r.Present != nil && r.Present.Offset >= 0 }
 
-// filled says whether a row without a position gets the log start.
-func (g Group) filled(r Row) bool {
-	return g.Fill && r.Verdict.Temporary() && (r.present() || r.LogStart >= 0)
-}
-
 // commit gives what to write for one row, if anything.
 func (g Group) commit(r Row) (Commit, bool) {
 	c := Commit{Offset: r.Verdict.Target, Metadata: r.Metadata, From: r.Committed}
 	if !r.Verdict.HasPosition() {
-		if g.filled(r) && !r.present() {
-			return Commit{Offset: r.LogStart, Metadata: r.Metadata, From: r.Committed}, true
-		}
 		return g.refresh(r)
 	}
 	switch {

@@ -44,12 +44,12 @@ func drawGroup(t *rapid.T) Group {
 			Type:     rapid.SampledFrom([]string{"classic", "consumer", "share"}).Draw(t, "type"),
 			Protocol: rapid.SampledFrom([]string{"", "consumer", "connect"}).Draw(t, "protocol"),
 		},
-		SourceLive: rapid.Bool().Draw(t, "live"), Fill: rapid.Bool().Draw(t, "fill"), Refresh: rapid.Bool().Draw(t, "refresh"),
+		SourceLive: rapid.Bool().Draw(t, "live"), Refresh: rapid.Bool().Draw(t, "refresh"),
 	}
 	for n := range rapid.Int32Range(0, 4).Draw(t, "rows") {
 		g.Rows = append(g.Rows, Row{
 			Partition: partition.ID{Topic: "t", Partition: n}, Committed: src(rapid.Int64Range(-1, 5).Draw(t, "committed")), Metadata: "m",
-			Verdict: drawVerdict(t), LogStart: tgt(rapid.Int64Range(-1, 2).Draw(t, "log start")), Present: drawPresent(t),
+			Verdict: drawVerdict(t), Present: drawPresent(t),
 		})
 	}
 	return g
@@ -100,7 +100,7 @@ func TestPlanInvariants(t *testing.T) {
 				t.Fatalf("%+v gets %+v", r, c)
 			case r.Verdict.HasPosition() && c.Offset != r.Verdict.Target && !(g.Refresh && c.Offset == before):
 				t.Fatalf("%+v gets %+v", r, c)
-			case r.Verdict.Temporary() && c.Offset != before && !(g.Fill && c.Offset == r.LogStart):
+			case r.Verdict.Temporary() && c.Offset != before:
 				t.Fatalf("%+v gets %+v", r, c)
 			}
 		}

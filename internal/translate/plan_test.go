@@ -87,13 +87,8 @@ var (
 )
 
 func TestPlanWholeGroup(t *testing.T) {
-	fill := func(g *Group) { g.Fill = true }
 	waiting := WriteState{Kind: Waiting, Partitions: []partition.ID{p1}, Reason: "the partition is stopped: topic deleted on the target"}
 	waits := "waiting for A.orders-1: the partition is stopped: topic deleted on the target"
-	logStart := no(p1, stopped, nil)
-	logStart.LogStart = 7
-	noLog := no(p1, stopped, nil)
-	noLog.LogStart = Unknown
 	checkPlans(t, []planned{
 		{
 			"first commit, all there", group(row(p0, 10, nil), row(p1, 20, nil)),
@@ -131,31 +126,6 @@ func TestPlanWholeGroup(t *testing.T) {
 			"waiting for A.early-3, A.orders-1: A.early-3: no answer yet",
 		},
 		{"later, only one and it is stopped", group(row(p0, 10, ours(10)), no(p1, stopped, nil)), nil, waiting, waits},
-		{
-			"filled", group(row(p0, 10, nil), logStart).with(fill),
-			map[partition.ID]Commit{p0: commit(10), p1: {Offset: 7, Metadata: "m", From: 1000}},
-			WriteState{Kind: Written},
-			"written",
-		},
-		{
-			"filled from 0", group(no(p0, stopped, nil)).with(fill),
-			map[partition.ID]Commit{p0: {Offset: 0, Metadata: "m", From: 1000}},
-			WriteState{Kind: Written},
-			"written",
-		},
-		{"filled, but the partition is not there", group(row(p0, 10, nil), noLog).with(fill), nil, waiting, waits},
-		{
-			"filled does not move what is there", group(row(p0, 10, nil), no(p1, stopped, theirs(99))).with(fill),
-			map[partition.ID]Commit{p0: commit(10)},
-			WriteState{Kind: Written},
-			"written",
-		},
-		{
-			"filled leaves a final no alone", group(row(p0, 10, nil), no(p1, filtered, nil)).with(fill),
-			map[partition.ID]Commit{p0: commit(10)},
-			WriteState{Kind: Written},
-			"written",
-		},
 		{"no rows", group(), nil, WriteState{Kind: NothingToWrite, Reason: "the group has no positions"}, "nothing to write: the group has no positions"},
 		{
 			"all filtered, and active besides", group(no(p0, filtered, nil)).on(TargetGroup{State: "Stable"}), nil,
