@@ -10,7 +10,7 @@
 //
 // Invariants:
 //
-//	MM1: nothing is written to any cluster, no group is joined, no topic is created.
-//	MM2: a place is never later than the right one, as far as samples and log ends can tell.
-//	MM3: a record that cannot be read is damage of that record; a later one of its key heals it.
+//	ML1: nothing is written to any cluster, no group is joined, no topic is created.
+//	ML2: a place is never later than the right one, as far as samples and log ends can tell.
+//	ML3: a record that cannot be read is damage of that record; a later one of its key heals it.
 package mirrormaker
