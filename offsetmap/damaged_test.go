@@ -11,8 +11,8 @@ import (
 
 // The histories here go on while blocks get lost, damaged and found again. The
 // model knows the truth, so it says how early an answer is; where the map has
-// a free choice (which blocks a cut retires, where an unknown cut ends) the
-// model follows the map, after checking that the choice is a safe one.
+// a free choice (where a block ends) the model follows the map, after checking
+// that the choice is a safe one.
 
 func (h *history) adoptSeal(b offsetmap.Block, ok bool) {
 	if !ok {
@@ -28,35 +28,6 @@ func (h *history) adoptSeal(b offsetmap.Block, ok bool) {
 	to := pair{last.Source + src(last.Count), last.Target + tgt(last.Count)}
 	h.model.blocks = append(h.model.blocks, sealedMark{b.Number, from, to})
 	h.model.next = b.Number + 1
-}
-
-func (h *history) adoptCut(got offsetmap.Cut, before []sealedMark, dropped int64) {
-	m := h.model
-	if got.Through > m.through || !got.Unknown && !h.vague && got.Through < m.through || got.TargetEnd != m.targetEnd {
-		h.t.Fatalf("cut %+v, model ends at (%d, %d)", got, m.through, m.targetEnd)
-	}
-	// Records above an unknown cut are not mapped any more: they are foreign.
-	n := m.below(got.Through)
-	dropped += int64(len(m.pairs) - n)
-	m.pairs = m.pairs[:n]
-	m.through = got.Through
-	m.cutLost()
-	h.vague = h.vague || got.Unknown
-	if got.Records < dropped {
-		h.t.Fatalf("cut says %d records, dropped are %d", got.Records, dropped)
-	}
-	m.blocks = nil
-	live := h.m.Blocks()
-	for _, b := range before {
-		if slices.Contains(live, b.number) {
-			m.blocks = append(m.blocks, b)
-		} else if !slices.Contains(got.Retired, b.number) {
-			h.t.Fatalf("block %d is gone and not retired: %+v", b.number, got)
-		}
-	}
-	for _, n := range got.Retired {
-		delete(h.stored, n)
-	}
 }
 
 func (h *history) adoptTrim(got []uint32, below func(to pair) bool) {
@@ -113,10 +84,10 @@ func (m *model) onlyMarkers(a, b tgt) bool {
 
 // mayBeBounded says whether the map has a reason not to know the place of c: it
 // is in a missing block, or at the start of one that may begin with records in
-// doubt, or a cut left unknown records behind.
+// doubt.
 func (h *history) mayBeBounded(c src) bool {
 	missing := h.m.Missing()
-	return h.vague || slices.ContainsFunc(h.model.blocks, func(b sealedMark) bool {
+	return slices.ContainsFunc(h.model.blocks, func(b sealedMark) bool {
 		inside := b.from.s < c && c <= b.to.s || h.hidden && c == b.from.s
 		return inside && slices.Contains(missing, b.number)
 	})
@@ -159,8 +130,6 @@ func (h *history) verifyDamaged(n int) {
 			if got.N > truth.N || got.N < 0 {
 				h.t.Fatalf("Next(%d) = %+v, truth is %+v", c, got, truth)
 			}
-		case got.Kind == offsetmap.NotMirrored && h.vague && got.N == truth.N:
-			// The start is below what the cut left in front of the first run.
 		case got.N != truth.N || !h.model.onlyMarkers(got.Target, truth.Target):
 			h.t.Fatalf("Next(%d) = %+v, truth is %+v", c, got, truth)
 		}
@@ -178,8 +147,7 @@ func (h *history) verifyInverse(a, b tgt) {
 	for _, t := range []tgt{a, b, b + 1} {
 		s, k := h.m.Source(t)
 		ws, wk := h.model.source(t)
-		inFront := h.vague && h.model.belowTarget(t) == 0 // where the model does not know of what a cut left
-		if s > ws || !inFront && (k != wk && k != offsetmap.Bounded || k == offsetmap.Exact && s != ws) {
+		if s > ws || k != wk && k != offsetmap.Bounded || k == offsetmap.Exact && s != ws {
 			h.t.Fatalf("Source(%d) = %d, %v, truth is %d, %v", t, s, k, ws, wk)
 		}
 	}

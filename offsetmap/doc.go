@@ -71,13 +71,14 @@
 //
 //	OM1 runs have a count of at least 1 and strictly increase on both sides
 //	OM2 neighbouring runs never touch on both sides (they were merged), unless
-//	    a block ends between them that was missing when the second was appended
+//	    a block ends between them that was missing when the map was loaded without
+//	    an open run
 //	OM3 lost stretches are sorted, disjoint and lie in source holes; markers are
 //	    sorted, do not touch each other and lie in target holes; doubts are
 //	    sorted, disjoint, also from markers, lie in target holes and hold 0 up
 //	    to their length copies; only missing blocks can hide copies
 //	OM4 the last run is open, so that it can grow: it is in no sealed block,
-//	    unless a cut ended behind a block that was missing then
+//	    unless the map was loaded without an open run, which Seal never leaves
 //	OM5 segments (blocks, missing stretches, tail) tile the map: each starts
 //	    where the last run of the one before it ended
 //	OM6 block numbers strictly increase along the map and are below the next number
@@ -97,20 +98,14 @@
 //  1. Write the block that [Map.Seal] returned and wait for its acknowledgement.
 //  2. Then write the head. Before, the old head does not name the block and
 //     still holds its runs: the block is ignored and its number skipped.
-//  3. Delete blocks (returned by TrimSource, TrimTarget, [Cut]) only after a
-//     head written since then is acknowledged. A block that went too early
-//     makes answers bounded, not wrong.
-//  4. After CutSource or CutTarget wait for the head's acknowledgement before
-//     the next record is produced. The old head describes the logs before the
-//     truncation; it may be found again after a crash only as long as the
-//     truncation can be found again, too, by comparing the ends of the logs.
+//  3. Delete blocks (returned by TrimTarget) only after a head written since
+//     then is acknowledged. A block that went too early makes answers bounded,
+//     not wrong.
 //
-// Block numbers are never reused. A cut block is pulled back into the tail and
-// sealed later under a new number, so a head never meets a block with other
-// content under a number that it names. Rewriting the block in place was
-// rejected: a crash before the head would combine the old head with it. [Load]
-// must be given all blocks found, also those the head does not name, since it
-// chooses the next number above them. As second line of defence a block
-// carries its number and incarnation, and its two ends have to fit to its
-// neighbours; one that does not fit counts as missing.
+// Block numbers are never reused, so a head never meets a block with other
+// content under a number that it names. [Load] must be given all blocks found,
+// also those the head does not name, since it chooses the next number above
+// them. As second line of defence a block carries its number and incarnation,
+// and its two ends have to fit to its neighbours; one that does not fit counts
+// as missing.
 package offsetmap

@@ -90,25 +90,6 @@ func (m *Map) hide(n int64) {
 	m.hidden = min(max(n, 0), room)
 }
 
-// cutDoubts drops the doubts at or above t. again says that all records behind
-// the last run are mirrored again, so that any of them may be a copy then.
-func (m *Map) cutDoubts(t TargetOffset, again bool) {
-	n := m.doubtAbove(t)
-	if n < len(m.doubts) && m.doubts[n].from < t {
-		d := &m.doubts[n]
-		d.to = t
-		d.records = min(d.records, int64(d.to-d.from))
-		n++
-	}
-	m.doubts = m.doubts[:n]
-	if !again {
-		return
-	}
-	for i := m.doubtAbove(m.last().target); i < n; i++ {
-		m.doubts[i].records = int64(m.doubts[i].to - m.doubts[i].from)
-	}
-}
-
 // disjoint says that no marker overlaps a doubt.
 func disjoint(markers []span, doubts []doubt) bool {
 	i := 0

@@ -157,66 +157,6 @@ func TestDoubtWithoutCopies(t *testing.T) {
 			t.Errorf("Next(%d) = %+v, want %+v", c, got, want)
 		}
 	}
-	m.CutTarget(2)
-	if got := m.Doubts(); got != 2 || m.Through() != 0 {
-		t.Errorf("Doubts() = %d, through %d after a cut; the two that are left are mirrored again", got, m.Through())
-	}
-}
-
-func TestCutsInDoubt(t *testing.T) {
-	tests := []struct {
-		name   string
-		do     func(m *offsetmap.Map) offsetmap.Cut
-		want   offsetmap.Cut
-		doubts int64
-		end    offsetmap.Position // of a reader who has read source 0..9
-	}{
-		{
-			"target, above it", func(m *offsetmap.Map) offsetmap.Cut { return m.CutTarget(19) },
-			offsetmap.Cut{Through: 15, TargetEnd: 19, Records: 10},
-			3,
-			offsetmap.Position{Target: 11, Kind: offsetmap.Bounded, N: 3},
-		},
-		{
-			"target, inside: what was between the runs is mirrored again", func(m *offsetmap.Map) offsetmap.Cut { return m.CutTarget(16) },
-			offsetmap.Cut{Through: 10, TargetEnd: 16, Records: 10},
-			5,
-			offsetmap.Position{Target: 11, Kind: offsetmap.Bounded, N: 5},
-		},
-		{
-			"target, all of it", func(m *offsetmap.Map) offsetmap.Cut { return m.CutTarget(11) },
-			offsetmap.Cut{Through: 10, TargetEnd: 11, Records: 10},
-			0,
-			offsetmap.Position{Target: 11, Kind: offsetmap.AtEnd},
-		},
-		{
-			"target, below a record before it", func(m *offsetmap.Map) offsetmap.Cut { return m.CutTarget(7) },
-			offsetmap.Cut{Through: 7, TargetEnd: 7, Records: 13},
-			0,
-			offsetmap.Position{Target: 7, Kind: offsetmap.BeyondMirrored, N: 3},
-		},
-		{
-			"source, its records stay on the target", func(m *offsetmap.Map) offsetmap.Cut { return m.CutSource(10) },
-			offsetmap.Cut{Through: 10, TargetEnd: 30, Records: 10},
-			3,
-			offsetmap.Position{Target: 11, Kind: offsetmap.Bounded, N: 3},
-		},
-	}
-	for _, tc := range tests {
-		t.Run(tc.name, func(t *testing.T) {
-			m := doubtful(t)
-			if d := cmp.Diff(tc.want, tc.do(m)); d != "" {
-				t.Errorf("cut differs (-want +got):\n%s", d)
-			}
-			if got := m.Doubts(); got != tc.doubts {
-				t.Errorf("Doubts() = %d, want %d", got, tc.doubts)
-			}
-			if got := m.Next(10); got != tc.end {
-				t.Errorf("Next(10) = %+v, want %+v", got, tc.end)
-			}
-			must(t, m.Check())
-		})
-	}
 }
 
 func TestTrimDropsDoubts(t *testing.T) {

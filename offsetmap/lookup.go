@@ -22,7 +22,7 @@ const (
 	// BeyondMirrored: above Through (TargetEnd for [Map.Source]). The target
 	// is where the mirror ends; ask again when it has advanced.
 	BeyondMirrored
-	// Trimmed: inside blocks dropped by TrimSource or TrimTarget. The target
+	// Trimmed: inside blocks dropped by TrimTarget. The target
 	// is the start of the first run that is kept, or of doubts in front of it.
 	Trimmed
 	// Bounded: inside missing blocks. The target is right after the last

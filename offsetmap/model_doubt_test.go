@@ -2,7 +2,7 @@ package offsetmap_test
 
 import "tidemark/offsetmap"
 
-// doubtMark is one call of Doubt, as it is after cuts.
+// doubtMark is one call of Doubt.
 type doubtMark struct {
 	from, to tgt
 	n        int64
@@ -44,28 +44,4 @@ func (m *model) bounded(p offsetmap.Position, c, end src) offsetmap.Position {
 		p.Kind, p.N = offsetmap.Bounded, n
 	}
 	return p
-}
-
-// cutDoubts is for a cut at t that keeps pairs up to last. If records in doubt
-// go, all of them behind last are mirrored again.
-func (m *model) cutDoubts(t tgt, last pair) {
-	again := false
-	for _, d := range m.doubtsAhead(t) {
-		again = again || d.to > t
-	}
-	if again {
-		m.through = min(m.through, last.s)
-	}
-	var kept []doubtMark
-	for _, d := range m.doubts {
-		d.to = min(d.to, t)
-		d.n = min(d.n, int64(d.to-d.from))
-		if again && d.from >= last.t {
-			d.n = int64(d.to - d.from)
-		}
-		if d.to > d.from {
-			kept = append(kept, d)
-		}
-	}
-	m.doubts = kept
 }

@@ -18,7 +18,7 @@ type pair struct {
 	t tgt
 }
 
-// lostMark is one call of Lose, as it is after cuts.
+// lostMark is one call of Lose.
 type lostMark struct {
 	from, to src
 	n        int64
@@ -255,75 +255,6 @@ func (m *model) count(a, b tgt) (n int64) {
 	return n
 }
 
-// dropPairs keeps the first n pairs and retires the blocks that lost a record
-// or would hold the last run. It returns the numbers retired.
-func (m *model) dropPairs(n int) (retired []uint32) {
-	m.pairs = m.pairs[:n]
-	for k := len(m.blocks); k > 0; k-- {
-		b := m.blocks[k-1]
-		if n > 0 && m.pairs[n-1].s >= b.to.s {
-			break
-		}
-		retired = append([]uint32{b.number}, retired...)
-		m.blocks = m.blocks[:k-1]
-	}
-	return retired
-}
-
-func (m *model) cutSource(s src) (retired []uint32, dropped int64) {
-	if s >= m.through {
-		m.keepEpochs(func(i int) bool { return m.epochs[i].Start < s })
-		return nil, 0
-	}
-	n := m.below(s)
-	dropped = int64(len(m.pairs) - n)
-	retired = m.dropPairs(n)
-	m.through = s
-	m.floor.s = min(m.floor.s, s)
-	m.start = min(m.start, s)
-	m.cutLost()
-	return retired, dropped
-}
-
-func (m *model) cutTarget(t tgt) (retired []uint32, dropped int64) {
-	if t >= m.targetEnd {
-		return nil, 0
-	}
-	n := m.belowTarget(t)
-	dropped = int64(len(m.pairs) - n)
-	if dropped > 0 {
-		m.through = m.pairs[n].s
-	}
-	last := m.floor
-	if n > 0 {
-		last = pair{m.pairs[n-1].s + 1, m.pairs[n-1].t + 1}
-	}
-	m.cutDoubts(t, last)
-	retired = m.dropPairs(n)
-	m.targetEnd = t
-	m.floor.t = min(m.floor.t, t)
-	m.base = min(m.base, t)
-	for k := range m.marker {
-		if k >= t {
-			delete(m.marker, k)
-		}
-	}
-	m.cutLost()
-	return retired, dropped
-}
-
-func (m *model) cutLost() {
-	var kept []lostMark
-	for _, l := range m.lost {
-		if l.from < m.through {
-			l.to = min(l.to, m.through)
-			kept = append(kept, lostMark{l.from, l.to, min(l.n, int64(l.to-l.from))})
-		}
-	}
-	m.lost = kept
-	m.keepEpochs(func(i int) bool { return m.epochs[i].Start < m.through })
-}
-
 func (m *model) keepEpochs(keep func(i int) bool) {
 	var kept []offsetmap.EpochStart
 	for i, e := range m.epochs {
@@ -342,10 +273,6 @@ func (m *model) noteEpoch(epoch int32, at src) {
 	}
 	m.keepEpochs(func(i int) bool { return m.epochs[i].Epoch < epoch && m.epochs[i].Start < at })
 	m.epochs = append(m.epochs, offsetmap.EpochStart{Epoch: epoch, Start: at})
-}
-
-func (m *model) trimEpochs(logStart src) {
-	m.keepEpochs(func(i int) bool { return i == len(m.epochs)-1 || m.epochs[i+1].Start > logStart })
 }
 
 // trim drops whole blocks that end at or below the given place on one side.

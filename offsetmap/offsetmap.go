@@ -53,9 +53,9 @@ type Origin struct {
 	SourceTopicID [16]byte
 	TargetTopicID [16]byte
 	// SourceStart is the source's log start when mirroring began: the first
-	// offset to mirror. A cut below it lowers it.
+	// offset to mirror.
 	SourceStart SourceOffset
-	// Base is the target's log end when mirroring began. A cut below it lowers it.
+	// Base is the target's log end when mirroring began.
 	Base TargetOffset
 	// Incarnation tells maps of re-created topics apart. Blocks of another
 	// incarnation are never used.

@@ -213,15 +213,6 @@ func TestEpochs(t *testing.T) {
 	if d := cmp.Diff(want, m.Epochs()); d != "" {
 		t.Errorf("epochs differ (-want +got):\n%s", d)
 	}
-	must(t, m.Advance(30))
-	m.CutSource(20)
-	if got := m.LastEpoch(); got != 5 {
-		t.Errorf("LastEpoch() = %d after a cut at the start of epoch 7", got)
-	}
-	m.TrimSource(15)
-	if d := cmp.Diff(want[1:2], m.Epochs()); d != "" {
-		t.Errorf("epochs differ after a trim (-want +got):\n%s", d)
-	}
 }
 
 func TestKindString(t *testing.T) {

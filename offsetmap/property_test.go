@@ -20,8 +20,6 @@ type history struct {
 	// damaged: blocks may be missing; lost keeps them, as they may come back.
 	damaged bool
 	lost    map[uint32][]byte
-	// vague: a cut went into missing blocks.
-	vague bool
 	// hidden: doubts may have been in missing blocks, of which some may be trimmed.
 	hidden bool
 }
@@ -166,72 +164,10 @@ func (h *history) ledger() []offsetmap.Block {
 	return out
 }
 
-func (h *history) cutSource() {
-	s := h.m.Through() - src(h.depth())
-	if b, ok := h.someEdge(); ok {
-		s = b.s
-	}
-	before := slices.Clone(h.model.blocks)
-	retired, dropped := h.model.cutSource(max(s, 0))
-	h.checkCut(h.m.CutSource(s), before, retired, dropped)
-}
-
-func (h *history) cutTarget() {
-	t := h.m.TargetEnd() - tgt(h.depth())
-	if b, ok := h.someEdge(); ok {
-		t = b.t
-	}
-	before := slices.Clone(h.model.blocks)
-	retired, dropped := h.model.cutTarget(max(t, 0))
-	h.checkCut(h.m.CutTarget(t), before, retired, dropped)
-}
-
-// someEdge returns, at times, a place at the end of a sealed block.
-func (h *history) someEdge() (pair, bool) {
-	n := len(h.model.blocks)
-	if n == 0 || rapid.IntRange(0, 4).Draw(h.t, "at an edge") > 0 {
-		return pair{}, false
-	}
-	p := h.model.blocks[n-1-rapid.IntRange(0, n-1).Draw(h.t, "edge")].to
-	d := rapid.Int64Range(-1, 1).Draw(h.t, "beside")
-	return pair{p.s + src(d), p.t + tgt(d)}, true
-}
-
-// depth is how far below the end a cut goes: mostly little, at times anywhere.
-func (h *history) depth() int64 {
-	if rapid.IntRange(0, 5).Draw(h.t, "deep") == 0 {
-		return rapid.Int64Range(-5, 2*int64(h.m.Through())).Draw(h.t, "depth")
-	}
-	return rapid.Int64Range(-5, 60).Draw(h.t, "depth")
-}
-
-func (h *history) checkCut(got offsetmap.Cut, before []sealedMark, retired []uint32, dropped int64) {
-	if h.damaged {
-		h.adoptCut(got, before, dropped)
-		return
-	}
-	want := offsetmap.Cut{Through: h.model.through, TargetEnd: h.model.targetEnd, Records: dropped, Retired: retired}
-	if d := cmp.Diff(want, got); d != "" {
-		h.t.Fatalf("cut differs (-want +got):\n%s", d)
-	}
-	for _, n := range retired {
-		delete(h.stored, n)
-	}
-}
-
 func (h *history) trim() {
-	var got []uint32
-	var below func(to pair) bool
-	if rapid.Bool().Draw(h.t, "trim source") {
-		s := h.m.Through() - src(rapid.Int64Range(0, int64(h.m.Through())).Draw(h.t, "below end"))
-		got = h.m.TrimSource(s)
-		h.model.trimEpochs(s)
-		below = func(to pair) bool { return to.s <= s }
-	} else {
-		t := h.m.TargetEnd() - tgt(rapid.Int64Range(0, int64(h.m.TargetEnd())).Draw(h.t, "below end"))
-		got = h.m.TrimTarget(t)
-		below = func(to pair) bool { return to.t <= t }
-	}
+	t := h.m.TargetEnd() - tgt(rapid.Int64Range(0, int64(h.m.TargetEnd())).Draw(h.t, "below end"))
+	got := h.m.TrimTarget(t)
+	below := func(to pair) bool { return to.t <= t }
 	if h.damaged {
 		h.adoptTrim(got, below)
 	} else if want := h.model.trim(below); !slices.Equal(got, want) {
@@ -271,8 +207,6 @@ func (h *history) step() {
 		{"seal", h.seal},
 		{"seal", h.seal},
 		{"reload", h.reload},
-		{"cut source", h.cutSource},
-		{"cut target", h.cutTarget},
 		{"trim", h.trim},
 		{"epoch", h.epoch},
 	}

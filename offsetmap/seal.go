@@ -184,7 +184,7 @@ func (m *Map) AppendTail(dst []byte) []byte {
 }
 
 // appendNumbers encodes the next block number and the map's blocks as ranges:
-// numbers are only missing where blocks were retired by a cut.
+// numbers are only missing where a block was written and the head that names it was not.
 func (m *Map) appendNumbers(dst []byte) []byte {
 	type numbers struct{ from, to uint32 } // to is one past
 	var ranges []numbers

@@ -224,7 +224,7 @@ func remoteSpan(f config.Flow, p mm2.Policy, s span) span {
 
 // groups adds what positions need.
 func (c *collector) groups(f config.Flow) {
-	filter, err := mm2.NewKeyedFilter("groups", f.Groups, f.GroupsExclude)
+	filter, err := f.GroupNames()
 	fold := false
 	for _, pattern := range f.Groups {
 		for _, span := range spansOf(pattern, fold) {

@@ -46,16 +46,12 @@ const (
 	ReasonCrop       Reason = "begins before the position"
 	ReasonGaps       Reason = "offsets missing by compaction"
 	ReasonAppendTime Reason = "log append time becomes the record timestamp"
-	ReasonNullKeys   Reason = "keys must be looked at, the target topic is compacted"
-	ReasonCodec      Reason = "codec changes"
-	ReasonClamp      Reason = "timestamps outside the target's range are moved into it"
 
 	ReasonSize Reason = "larger than the target's max.message.bytes"
 
-	ReasonUnknown   Reason = "attribute or codec unknown to this version"
-	ReasonCorrupt   Reason = "checksum or contents do not hold"
-	ReasonTooLarge  Reason = "one record larger than the target's max.message.bytes"
-	ReasonTimestamp Reason = "timestamp outside the target's range"
+	ReasonUnknown  Reason = "attribute or codec unknown to this version"
+	ReasonCorrupt  Reason = "checksum or contents do not hold"
+	ReasonTooLarge Reason = "one record larger than the target's max.message.bytes"
 )
 
 // Case is what Decide must know besides the batch. The zero value forwards
@@ -71,37 +67,6 @@ type Case struct {
 	// does by copying timestamps. Leave it false only for a LogAppendTime
 	// target: that stamps anew, and the batch goes raw with the bit cleared.
 	KeepAppendTime bool
-	// NullKeysRefused: the target topic is compacted and the source is not, so
-	// that records without key may come and would be refused. Every batch is
-	// then decoded; do not set it where the source refuses them itself.
-	NullKeysRefused bool
-	// Recode asks for Codec whatever the source used.
-	Recode bool
-	Codec  Codec
-	// Oldest and Newest (ms, 0 for none) are the target's limits; Clamp moves
-	// timestamps into them, otherwise a batch outside halts. The header tells
-	// the newest timestamp and only the first record's, so a record in the
-	// middle may still be refused as too old by the target.
-	Oldest, Newest int64
-	Clamp          bool
-}
-
-// Options are the RebuildOptions that carry the decision out.
-func (c Case) Options() RebuildOptions {
-	o := RebuildOptions{
-		Position:       c.Position,
-		MaxBytes:       c.MaxBytes,
-		KeepAppendTime: c.KeepAppendTime,
-		Recode:         c.Recode,
-		Codec:          c.Codec,
-	}
-	if c.NullKeysRefused {
-		o.NullKeys = RefuseNullKeys
-	}
-	if c.Clamp {
-		o.Oldest, o.Newest = c.Oldest, c.Newest
-	}
-	return o
 }
 
 // Decide chooses the action for a batch; aborted is AbortFilter.Drop's answer.
@@ -111,7 +76,7 @@ func (c Case) Options() RebuildOptions {
 // it has been handled before.
 //
 // Whether to merge small batches is the caller's choice: any batch that is
-// Raw here may go through Rebuild together with its neighbours, see CanMerge.
+// Raw here may go through Rebuild together with neighbours of its codec.
 func Decide(v View, aborted bool, c Case) (Action, Reason) {
 	if v.known() != nil {
 		return Halt, ReasonUnknown
@@ -124,9 +89,6 @@ func Decide(v View, aborted bool, c Case) (Action, Reason) {
 	}
 	if reason := c.rebuild(v); reason != ReasonNone {
 		return Rebuild, reason
-	}
-	if !c.Clamp && c.outside(v) {
-		return Halt, ReasonTimestamp
 	}
 	if c.MaxBytes > 0 && len(v) > int(c.MaxBytes) {
 		if v.Count() == 1 {
@@ -165,24 +127,6 @@ func (c Case) rebuild(v View) Reason {
 		return ReasonGaps
 	case v.LogAppendTime() && c.KeepAppendTime:
 		return ReasonAppendTime
-	case c.NullKeysRefused:
-		return ReasonNullKeys
-	case c.Recode && v.Codec() != c.Codec:
-		return ReasonCodec
-	case c.Clamp && c.outside(v):
-		return ReasonClamp
 	}
 	return ReasonNone
-}
-
-// outside tells whether the header shows a timestamp that the target refuses.
-func (c Case) outside(v View) bool {
-	if c.Newest > 0 && v.MaxTimestamp() > c.Newest {
-		return true
-	}
-	first := v.BaseTimestamp()
-	if v.DeleteHorizon() {
-		first = v.MaxTimestamp() // the base is the horizon, no record's time
-	}
-	return c.Oldest > 0 && first != -1 && first < c.Oldest
 }

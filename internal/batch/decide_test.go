@@ -49,7 +49,6 @@ func TestDecide(t *testing.T) {
 	appendTime := source{attrs: attrLogAppendTime, records: recs(10, 5)}.view(t)
 	txn := source{attrs: attrTransactional, stamp: Stamp{5, 0, 0}, records: recs(10, 5)}.view(t)
 	horizon := source{attrs: attrDeleteHorizon, baseTime: 1, records: recs(10, 5)}.view(t)
-	const now = 1_700_000_000_000
 
 	checkDecisions(t, []decision{
 		{"plain batch", plain, false, Case{Position: 10}, Raw, ReasonNone},
@@ -74,13 +73,6 @@ func TestDecide(t *testing.T) {
 		{"gap at the end", tailGap, false, Case{Position: 10}, Rebuild, ReasonGaps},
 		{"append time kept", appendTime, false, Case{KeepAppendTime: true}, Rebuild, ReasonAppendTime},
 		{"create time, append time kept", plain, false, Case{KeepAppendTime: true}, Raw, ReasonNone},
-		{"compacted target", plain, false, Case{NullKeysRefused: true}, Rebuild, ReasonNullKeys},
-		{"other codec", plain, false, Case{Recode: true, Codec: Zstd}, Rebuild, ReasonCodec},
-		{"codec as wanted", plain, false, Case{Recode: true, Codec: None}, Raw, ReasonNone},
-		{"too new, clamp", plain, false, Case{Newest: now, Clamp: true}, Rebuild, ReasonClamp},
-		{"too old, clamp", plain, false, Case{Oldest: now + 11, Clamp: true}, Rebuild, ReasonClamp},
-		{"in range, clamp", plain, false, Case{Oldest: now, Newest: now + 14, Clamp: true}, Raw, ReasonNone},
-		{"horizon is no record's time", horizon, false, Case{Oldest: now}, Raw, ReasonNone},
 
 		{"larger than the limit", plain, false, Case{MaxBytes: int32(len(plain) - 1)}, Split, ReasonSize},
 		{"gap wins over size", gaps, false, Case{Position: 10, MaxBytes: 80}, Rebuild, ReasonGaps},
@@ -92,12 +84,9 @@ func TestDecideHalts(t *testing.T) {
 	empty := source{base: 10, lastDelta: 4, baseTime: -1, maxTime: -1}.view(t)
 	txn := source{attrs: attrTransactional, stamp: Stamp{5, 0, 0}, records: recs(10, 5)}.view(t)
 	one := source{records: recs(10, 1)}.view(t)
-	const now = 1_700_000_000_000
 
 	checkDecisions(t, []decision{
 		{"one record larger than the limit", one, false, Case{MaxBytes: int32(len(one) - 1)}, Halt, ReasonTooLarge},
-		{"too new", plain, false, Case{Newest: now}, Halt, ReasonTimestamp},
-		{"too old", plain, false, Case{Oldest: now + 11}, Halt, ReasonTimestamp},
 		{"codec 5", altered(plain, offAttributes, 0, 5), false, Case{}, Halt, ReasonUnknown},
 		{"codec 7", altered(plain, offAttributes, 0, 7), false, Case{}, Halt, ReasonUnknown},
 		{"attribute bit 7", altered(plain, offAttributes, 0, 0x80), false, Case{}, Halt, ReasonUnknown},
@@ -111,6 +100,11 @@ func TestDecideHalts(t *testing.T) {
 	})
 }
 
+// options carry a decision out.
+func options(c Case) RebuildOptions {
+	return RebuildOptions(c)
+}
+
 // What Decide sends to Rebuild comes back as a batch it would forward.
 func TestDecisionIsCarriedOut(t *testing.T) {
 	b := NewBuilder()
@@ -118,23 +112,20 @@ func TestDecisionIsCarriedOut(t *testing.T) {
 		v View
 		c Case
 	}{
-		"crop":    {source{records: recs(10, 5)}.view(t), Case{Position: 12}},
-		"gaps":    {source{base: 10, records: without(recs(10, 5), 12)}.view(t), Case{Position: 10}},
-		"time":    {source{attrs: attrLogAppendTime, records: recs(10, 5)}.view(t), Case{Position: 10, KeepAppendTime: true}},
-		"codec":   {source{records: recs(10, 5)}.view(t), Case{Position: 10, Recode: true, Codec: Snappy}},
-		"clamp":   {source{records: recs(10, 5)}.view(t), Case{Position: 10, Newest: 1_700_000_000_000, Clamp: true}},
-		"size":    {source{records: recs(10, 5)}.view(t), Case{Position: 10, MaxBytes: 100}},
-		"no keys": {source{records: recs(10, 5)}.view(t), Case{Position: 10, NullKeysRefused: true}},
+		"crop": {source{records: recs(10, 5)}.view(t), Case{Position: 12}},
+		"gaps": {source{base: 10, records: without(recs(10, 5), 12)}.view(t), Case{Position: 10}},
+		"time": {source{attrs: attrLogAppendTime, records: recs(10, 5)}.view(t), Case{Position: 10, KeepAppendTime: true}},
+		"size": {source{records: recs(10, 5)}.view(t), Case{Position: 10, MaxBytes: 100}},
 	} {
 		if a, _ := Decide(c.v, false, c.c); a != Rebuild && a != Split {
 			t.Fatalf("%s: %v", name, a)
 		}
-		outs, err := b.Rebuild([]View{c.v}, c.c.Options())
+		outs, err := b.Rebuild([]View{c.v}, options(c.c))
 		if err != nil || len(outs) == 0 {
 			t.Fatalf("%s: %d outputs, %v", name, len(outs), err)
 		}
 		again := c.c
-		again.Position, again.NullKeysRefused = 0, false
+		again.Position = 0
 		for _, o := range outs {
 			if a, r := Decide(o.Bytes, false, again); a != Raw {
 				t.Errorf("%s: rebuilt batch is %v (%s)", name, a, r)

@@ -162,12 +162,6 @@ func (b *Builder) RebuildLegacy(set []byte, opt RebuildOptions) (out []Output, n
 
 // use makes sure that records go to outputs of the given form.
 func (r *legacyRun) use(form framing) error {
-	if r.opt.Recode {
-		if r.opt.Codec < None || r.opt.Codec > Zstd {
-			return fmt.Errorf("%w: write with codec %d", ErrUnsupported, r.opt.Codec)
-		}
-		form = framing{codec: r.opt.Codec}
-	}
 	if r.a == nil {
 		r.a = r.b.assembler(form, int(r.opt.MaxBytes))
 		return nil
@@ -189,7 +183,7 @@ func (r *legacyRun) put(offset, timestamp int64, m *message) error {
 		return fmt.Errorf("%w: message at offset %d after %d", ErrCorrupt, offset, r.next-1)
 	}
 	r.body = appendBody(r.body[:0], m.key, m.value, nil)
-	if err := r.opt.put(r.a, offset, timestamp, 0, m.key == nil, r.body); err != nil {
+	if err := r.opt.put(r.a, offset, timestamp, 0, r.body); err != nil {
 		return err
 	}
 	r.next = offset + 1

@@ -192,7 +192,7 @@ func TestRebuildLegacyOptions(t *testing.T) {
 			want: []Record{{10, 1, k, v, nil}, {11, 1, k, v, nil}, {12, 2, k, v, nil}, {13, 2, k, v, nil}, {15, 3, k, v, nil}},
 		},
 		{
-			name: "recode and crop", next: 13, codecs: []Codec{Zstd}, opt: RebuildOptions{Recode: true, Codec: Zstd, Position: 11},
+			name: "crop", next: 13, codecs: []Codec{None, Gzip}, opt: RebuildOptions{Position: 11},
 			set:  slices.Concat(simple(old{0, 10, 0, 0, k, v}, old{0, 11, 0, 0, k, v}), wrap(t, Gzip, old{magic: 1, offset: 12, time: 2}, old{1, 0, 2, 0, k, v})),
 			want: []Record{{11, -1, k, v, nil}, {12, 2, k, v, nil}},
 		},

@@ -9,25 +9,6 @@ import (
 // ErrMixed means that batches with different codecs were to be merged.
 var ErrMixed = errors.New("batches differ in codec")
 
-// NullKeys is what to do with records without key where the target topic is
-// compacted, because brokers refuse those.
-type NullKeys uint8
-
-// Policies for records without key.
-const (
-	KeepNullKeys   NullKeys = iota // the target takes them
-	RefuseNullKeys                 // stop with a NullKeyError
-	DropNullKeys                   // leave them out; a hole in the spans
-)
-
-// NullKeyError means that the record at Offset has no key and
-// RefuseNullKeys is set.
-type NullKeyError struct{ Offset int64 }
-
-func (e *NullKeyError) Error() string {
-	return fmt.Sprintf("record at offset %d has no key and the target topic is compacted", e.Offset)
-}
-
 // RebuildOptions say how records are written again.
 type RebuildOptions struct {
 	// Position is the first source offset wanted; records below it are left
@@ -40,36 +21,6 @@ type RebuildOptions struct {
 	// as timestamp, which is what consumers of the source see. False leaves
 	// the producer's time; right only if the target stamps records itself.
 	KeepAppendTime bool
-	// Recode writes with Codec; otherwise the source's codec is kept.
-	Recode bool
-	Codec  Codec
-	// NullKeys applies to records without key.
-	NullKeys NullKeys
-	// Oldest and Newest (ms) clamp record timestamps to what the target
-	// takes (message.timestamp.before.max.ms and after.max.ms). 0 is no
-	// limit. Timestamp -1 (none) is never changed: brokers take it.
-	Oldest, Newest int64
-}
-
-func (o *RebuildOptions) clamp(timestamp int64) int64 {
-	if timestamp == -1 {
-		return timestamp
-	}
-	if o.Newest > 0 {
-		timestamp = min(timestamp, o.Newest)
-	}
-	if o.Oldest > 0 {
-		timestamp = max(timestamp, o.Oldest)
-	}
-	return timestamp
-}
-
-// CanMerge tells whether b, which follows a, may go into one output with it:
-// same codec and same kind of timestamp. Other attributes do not reach the
-// output.
-func CanMerge(a, b View) bool {
-	const same = attrCodec | attrLogAppendTime
-	return a.Attributes()&same == b.Attributes()&same && a.framing() == b.framing()
 }
 
 // Rebuild writes the records of consecutive source batches again, as one
@@ -80,20 +31,16 @@ func CanMerge(a, b View) bool {
 // wanted; go on at the last batch's NextOffset.
 //
 // Errors: ErrCorrupt (CRC or contents of a source batch), ErrUnsupported,
-// ErrTooLarge, ErrMixed, *RecordTooLargeError, *NullKeyError. With the last
-// two the outputs hold every record before the one named, so that the caller
+// ErrTooLarge, ErrMixed, *RecordTooLargeError. With the last
+// the outputs hold every record before the one named, so that the caller
 // may store those and then apply a policy to that record; with all others
 // there are no outputs.
 func (b *Builder) Rebuild(in []View, opt RebuildOptions) ([]Output, error) {
 	if len(in) == 0 {
 		return nil, nil
 	}
-	form := framing{codec: opt.Codec}
-	if opt.Recode {
-		if opt.Codec < None || opt.Codec > Zstd {
-			return nil, fmt.Errorf("%w: write with codec %d", ErrUnsupported, opt.Codec)
-		}
-	} else if i := slices.IndexFunc(in, func(v View) bool { return v.Count() > 0 }); i >= 0 {
+	form := framing{}
+	if i := slices.IndexFunc(in, func(v View) bool { return v.Count() > 0 }); i >= 0 {
 		form = in[i].framing()
 	}
 	a := b.assembler(form, int(opt.MaxBytes))
@@ -101,7 +48,7 @@ func (b *Builder) Rebuild(in []View, opt RebuildOptions) ([]Output, error) {
 	next := in[0].BaseOffset()
 	for _, v := range in {
 		err := v.rebuildable(next)
-		if err == nil && !opt.Recode && v.Codec() != form.codec && v.Count() > 0 {
+		if err == nil && v.Codec() != form.codec && v.Count() > 0 {
 			err = fmt.Errorf("%w: %v and %v", ErrMixed, form.codec, v.Codec())
 		}
 		if err == nil {
@@ -155,35 +102,24 @@ func (b *Builder) feed(a *assembler, v View, opt *RebuildOptions) error {
 		if appendTime {
 			timestamp = v.MaxTimestamp()
 		}
-		if err := opt.put(a, offset, timestamp, f.attributes, f.nullKey, f.body); err != nil {
+		if err := opt.put(a, offset, timestamp, f.attributes, f.body); err != nil {
 			return err
 		}
 	}
 }
 
 // put applies the per-record options.
-func (o *RebuildOptions) put(a *assembler, offset, timestamp int64, attributes byte, nullKey bool, body []byte) error {
+func (o *RebuildOptions) put(a *assembler, offset, timestamp int64, attributes byte, body []byte) error {
 	if offset < o.Position {
 		return nil
 	}
-	if nullKey && o.NullKeys != KeepNullKeys {
-		if o.NullKeys == DropNullKeys {
-			return nil
-		}
-		return &NullKeyError{Offset: offset}
-	}
-	return a.add(offset, o.clamp(timestamp), attributes, body)
+	return a.add(offset, timestamp, attributes, body)
 }
 
 // namedRecord is the offset in an error that is about one record only.
 func namedRecord(err error) (offset int64, ok bool) {
-	var large *RecordTooLargeError
-	var null *NullKeyError
-	switch {
-	case errors.As(err, &large):
+	if large, ok := errors.AsType[*RecordTooLargeError](err); ok {
 		return large.Offset, true
-	case errors.As(err, &null):
-		return null.Offset, true
 	}
 	return 0, false
 }

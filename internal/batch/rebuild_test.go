@@ -92,31 +92,6 @@ func TestRebuildBatches(t *testing.T) {
 	})
 }
 
-func TestRebuildRecordOptions(t *testing.T) {
-	nullKey := recs(10, 4)
-	nullKey[2].Key = nil
-	early := recs(10, 3)
-	early[0].Timestamp = -1
-	checkRebuilt(t, []rebuilt{
-		{
-			name: "null key left out",
-			in:   []View{source{records: nullKey}.view(t)}, opt: RebuildOptions{NullKeys: DropNullKeys},
-			want: without(nullKey, 12), spans: []Span{{10, 2}, {13, 1}}, last: 14,
-		},
-		{
-			name: "clamp, but not a record without time",
-			in:   []View{source{baseTime: 7, records: early}.view(t)}, opt: RebuildOptions{Newest: 1_700_000_000_011},
-			want:  []Record{early[0], early[1], stamped(early[2:], 1_700_000_000_011)[0]},
-			spans: []Span{{10, 3}}, last: 13,
-		},
-		{
-			name: "clamp from below",
-			in:   []View{source{records: recs(10, 2)}.view(t)}, opt: RebuildOptions{Oldest: 1_700_000_000_011},
-			want: stamped(recs(10, 2), 1_700_000_000_011), spans: []Span{{10, 2}}, last: 12,
-		},
-	})
-}
-
 func TestRebuildNothingWanted(t *testing.T) {
 	b := NewBuilder()
 	outs, err := b.Rebuild([]View{source{records: recs(10, 3)}.view(t)}, RebuildOptions{Position: 13})
@@ -208,33 +183,6 @@ func TestRecordTooLarge(t *testing.T) {
 	}
 }
 
-func TestNullKeyNamesTheRecord(t *testing.T) {
-	b := NewBuilder()
-	in := recs(10, 5)
-	in[3].Key = nil
-	in[1].Key = []byte{} // empty is a key
-	for _, codec := range allCodecs {
-		outs, err := b.Rebuild([]View{source{codec: codec, records: in}.view(t)}, RebuildOptions{NullKeys: RefuseNullKeys})
-		var null *NullKeyError
-		if !errors.As(err, &null) || null.Offset != 13 || outs[0].Last != 13 {
-			t.Fatalf("%v: %v", codec, err)
-		}
-		sameRecords(t, sourceRecords(t, b, outs, 0), in[:3])
-	}
-}
-
-// The pending records hold one that is too large and comes first.
-func TestTooLargeBeforeNullKey(t *testing.T) {
-	b := NewBuilder()
-	in := append(incompressible(10, 1, 3000), recs(11, 2)...)
-	in[2].Key = nil
-	outs, err := b.Rebuild([]View{source{codec: Gzip, records: in}.view(t)}, RebuildOptions{NullKeys: RefuseNullKeys, MaxBytes: 1000})
-	var large *RecordTooLargeError
-	if !errors.As(err, &large) || large.Offset != 10 || len(outs) != 0 {
-		t.Fatalf("%d outputs, %v", len(outs), err)
-	}
-}
-
 func TestRebuildRefuses(t *testing.T) {
 	b := NewBuilder()
 	good := source{codec: Gzip, records: recs(10, 5)}.view(t)
@@ -251,7 +199,6 @@ func TestRebuildRefuses(t *testing.T) {
 		{"control batch", []View{marker(t, 10, 5, true)}, RebuildOptions{}, ErrUnsupported},
 		{"attribute bit", []View{altered(plain, offAttributes, 1)}, RebuildOptions{}, ErrUnsupported},
 		{"codec", []View{altered(plain, offAttributes, 0, 6)}, RebuildOptions{}, ErrUnsupported},
-		{"codec wanted", []View{plain}, RebuildOptions{Recode: true, Codec: 6}, ErrUnsupported},
 		{"two codecs", []View{plain, source{codec: Gzip, records: recs(15, 1)}.view(t)}, RebuildOptions{}, ErrMixed},
 		{"out of order", []View{source{records: recs(15, 1)}.view(t), plain}, RebuildOptions{}, ErrCorrupt},
 		{"not the codec it says", []View{altered(plain, offAttributes, 0, byte(LZ4))}, RebuildOptions{}, ErrCorrupt},
@@ -307,26 +254,5 @@ func TestBuilderIsConcurrent(t *testing.T) {
 	}
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestCanMerge(t *testing.T) {
-	v := func(c Codec, attrs uint16) View { return source{codec: c, attrs: attrs, records: recs(1, 3)}.view(t) }
-	framed := View(bytes.Clone(v(Snappy, 0)))
-	copy(framed[HeaderSize:], xerialMagic)
-	for _, c := range []struct {
-		name string
-		a, b View
-		want bool
-	}{
-		{"equal", v(LZ4, 0), v(LZ4, 0), true},
-		{"transactions do not reach the output", v(LZ4, attrTransactional), v(LZ4, attrDeleteHorizon), true},
-		{"codecs", v(LZ4, 0), v(None, 0), false},
-		{"kind of time", v(LZ4, 0), v(LZ4, attrLogAppendTime), false},
-		{"snappy framing", v(Snappy, 0), framed, false},
-	} {
-		if got := CanMerge(c.a, c.b); got != c.want {
-			t.Errorf("%s: %v", c.name, got)
-		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"tidemark/internal/pause"
 	"tidemark/internal/testcluster"
 )
 
@@ -114,7 +115,7 @@ func (x *world) swapAll(ctx context.Context, s upgrade, former bool) error {
 		if err := x.grows(ctx, 300); err != nil {
 			return err
 		}
-		wait(ctx, s.pause)
+		pause.For(ctx, s.pause)
 		if err := x.swap(ctx, w, s.kills[w.n]); err != nil {
 			return err
 		}
@@ -148,7 +149,7 @@ func (s mixed) Do(ctx context.Context, x *world) error {
 	if err := x.grows(ctx, 200); err != nil {
 		return err
 	}
-	wait(ctx, s.last)
+	pause.For(ctx, s.last)
 	other, err := x.one(s.place + 1)
 	if err != nil {
 		return err
@@ -157,7 +158,7 @@ func (s mixed) Do(ctx context.Context, x *world) error {
 		return fmt.Errorf("worker %d after SIGTERM: %w", other.n, err)
 	}
 	// A static member's lanes go to the others only when its session is over.
-	wait(ctx, s.last)
+	pause.For(ctx, s.last)
 	if err := x.grows(ctx, 200); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"tidemark/internal/pause"
 	"tidemark/internal/testcluster"
 )
 
@@ -77,7 +78,7 @@ func (c *commits) names() []string { return slices.Sorted(maps.Keys(c.groups)) }
 func (c *commits) commitAll(ctx context.Context, rnd *rand.Rand) {
 	adm := kadm.NewClient(c.src)
 	names := c.names()
-	for wait(ctx, 60*time.Millisecond) {
+	for pause.For(ctx, 60*time.Millisecond) {
 		c.step(ctx, adm, names[rnd.IntN(len(names))], func(from, end int64) int64 {
 			if rnd.IntN(3) == 0 {
 				return end
@@ -119,7 +120,7 @@ func (c *commits) step(ctx context.Context, adm *kadm.Client, group string, choo
 // watch looks at the target's positions.
 func (c *commits) watch(ctx context.Context) {
 	adm := kadm.NewClient(c.dst)
-	for wait(ctx, 300*time.Millisecond) {
+	for pause.For(ctx, 300*time.Millisecond) {
 		fctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		got := adm.FetchManyOffsets(fctx, c.names()...)
 		cancel()
@@ -172,7 +173,7 @@ func (c *commits) stop(ctx context.Context, rnd *rand.Rand) error {
 			if c.settled(g) {
 				break
 			}
-			if !wait(ctx, 100*time.Millisecond) {
+			if !pause.For(ctx, 100*time.Millisecond) {
 				return fmt.Errorf("last commit of %s: %w", g, context.Cause(ctx))
 			}
 		}
@@ -190,16 +191,4 @@ func (c *commits) settled(group string) bool {
 		}
 	}
 	return true
-}
-
-// wait waits for a time; it is false where ctx ended first.
-func wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
 	"tidemark/offsetmap"
 )
@@ -38,7 +39,7 @@ func TestRuns(t *testing.T) {
 // one when three looks in a row saw it.
 func TestNever(t *testing.T) {
 	s := spot{"g", "t", 0}
-	held := map[partition]logs{{"t", 0}: someLogs()}
+	held := map[partition.ID]logs{{Topic: "t", Partition: 0}: someLogs()}
 	look := func(at ...int64) error {
 		x := &world{t: t, groups: &commits{tried: map[spot]int64{s: 4}, seen: map[spot]int64{}, below: map[spot]int{}}}
 		for _, a := range at {

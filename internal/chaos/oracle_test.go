@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
 	"tidemark/offsetmap"
 )
@@ -45,12 +46,6 @@ func (l logs) places(c int64) (low, high int64) {
 	return low, high
 }
 
-// partition names a partition of the load.
-type partition struct {
-	topic string
-	n     int32
-}
-
 // judge looks at a world at rest, and returns everything that is wrong.
 func (x *world) judge(ctx context.Context) error {
 	held, err := x.records(ctx)
@@ -74,8 +69,8 @@ func (x *world) judge(ctx context.Context) error {
 }
 
 // records waits until everything is on the target and compares it: as read_committed and as read_uncommitted sees it.
-func (x *world) records(ctx context.Context) (map[partition]logs, error) {
-	held := map[partition]logs{}
+func (x *world) records(ctx context.Context) (map[partition.ID]logs, error) {
+	held := map[partition.ID]logs{}
 	var faults []error
 	total := 0
 	for _, s := range streams() {
@@ -100,7 +95,7 @@ func (x *world) records(ctx context.Context) (map[partition]logs, error) {
 				faults = append(faults, fmt.Errorf("%s, isolation %d: %w", s.name, iso, err))
 			}
 			for p, end := range ends {
-				held[partition{s.name, p}] = logs{testcluster.OfPartition(source, p), testcluster.OfPartition(target, p), end}
+				held[partition.ID{Topic: s.name, Partition: p}] = logs{testcluster.OfPartition(source, p), testcluster.OfPartition(target, p), end}
 			}
 		}
 		if err := x.acknowledged(s.name, source); err != nil {
@@ -162,7 +157,7 @@ func (x *world) arrived(ctx context.Context, topic string, want int) error {
 }
 
 // exact waits until every group stands on the target where it stands on the source.
-func (x *world) exact(ctx context.Context, held map[partition]logs) error {
+func (x *world) exact(ctx context.Context, held map[partition.ID]logs) error {
 	ctx, cancel := context.WithTimeout(ctx, still)
 	defer cancel()
 	adm := kadm.NewClient(x.dst)
@@ -174,7 +169,7 @@ func (x *world) exact(ctx context.Context, held map[partition]logs) error {
 		got := adm.FetchManyOffsets(ctx, c.names()...)
 		wrong, one := 0, ""
 		for s, committed := range c.done {
-			l := held[partition{s.topic, s.partition}]
+			l := held[partition.ID{Topic: s.topic, Partition: s.partition}]
 			low, high := l.places(committed)
 			o, ok := got[s.group].Fetched.Lookup(x.remote(s.topic), s.partition)
 			if !ok {
@@ -193,12 +188,12 @@ func (x *world) exact(ctx context.Context, held map[partition]logs) error {
 }
 
 // never says whether the target ever held a position that would have skipped a record, or went back.
-func (x *world) never(held map[partition]logs) error {
+func (x *world) never(held map[partition.ID]logs) error {
 	c := x.groups
 	var faults []string
 	faults = append(faults, c.faults...)
 	for _, s := range c.samples {
-		if most := held[partition{s.topic, s.partition}].after(s.tried); s.at > most {
+		if most := held[partition.ID{Topic: s.topic, Partition: s.partition}].after(s.tried); s.at > most {
 			faults = append(faults, fmt.Sprintf("%v stood at %d on the target when it had read the source up to %d at most, whose next record is at %d", s.spot, s.at, s.tried, most))
 		}
 	}
@@ -266,7 +261,7 @@ func (x *world) ends(ctx context.Context) error {
 }
 
 // maps compares the offset maps in the ledger with those computed from both logs. All workers have ended.
-func (x *world) maps(ctx context.Context, held map[partition]logs) error {
+func (x *world) maps(ctx context.Context, held map[partition.ID]logs) error {
 	name := ledger.TopicName(x.alias)
 	recs, err := testcluster.Read(ctx, x.dst, name, testcluster.ReadUncommitted)
 	if err != nil {
@@ -289,8 +284,8 @@ func (x *world) maps(ctx context.Context, held map[partition]logs) error {
 	}
 	runs := 0
 	for p, l := range held {
-		lane := ledger.LaneOf(x.prefix+p.topic, p.n, int32(len(lanes)))
-		m, err := lanes[lane].Map(ledger.Partition{Topic: x.prefix + p.topic, Partition: p.n})
+		lane := ledger.LaneOf(x.prefix+p.Topic, p.Partition, int32(len(lanes)))
+		m, err := lanes[lane].Map(partition.ID{Topic: x.prefix + p.Topic, Partition: p.Partition})
 		if err != nil {
 			faults = append(faults, err.Error())
 			continue
@@ -298,10 +293,10 @@ func (x *world) maps(ctx context.Context, held map[partition]logs) error {
 		have, want := slices.Collect(m.Runs()), l.runs()
 		runs += len(want)
 		if !slices.Equal(have, want) {
-			faults = append(faults, fmt.Sprintf("the map of %s-%d has %d runs, the logs %d%s", p.topic, p.n, len(have), len(want), firstOther(have, want)))
+			faults = append(faults, fmt.Sprintf("the map of %s-%d has %d runs, the logs %d%s", p.Topic, p.Partition, len(have), len(want), firstOther(have, want)))
 		}
 		if int64(m.TargetEnd()) > l.end {
-			faults = append(faults, fmt.Sprintf("the map of %s-%d ends at %d, the log at %d", p.topic, p.n, m.TargetEnd(), l.end))
+			faults = append(faults, fmt.Sprintf("the map of %s-%d ends at %d, the log at %d", p.Topic, p.Partition, m.TargetEnd(), l.end))
 		}
 	}
 	x.tell("oracle: %d maps of %d runs compared, %d faults", len(held), runs, len(faults))

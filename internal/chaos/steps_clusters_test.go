@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/chaos/proxy"
+	"tidemark/internal/pause"
 	"tidemark/internal/testcluster"
 )
 
@@ -43,7 +44,7 @@ func (x *world) bounce(ctx context.Context, c *cluster, n int, last time.Duratio
 	if err := c.Kill(n); err != nil {
 		return err
 	}
-	wait(ctx, last)
+	pause.For(ctx, last)
 	return c.Restart(ctx, n)
 }
 
@@ -107,7 +108,7 @@ func (s replicas) Do(ctx context.Context, x *world) error {
 	if back == nil {
 		return nil
 	}
-	wait(ctx, s.last)
+	pause.For(ctx, s.last)
 	if err := back(ctx); err != nil {
 		x.tell("replicas: %v", err)
 	}
@@ -130,7 +131,7 @@ func (s freeze) Do(ctx context.Context, x *world) error {
 	if err := c.Freeze(n); err != nil {
 		return err
 	}
-	wait(ctx, s.last)
+	pause.For(ctx, s.last)
 	return c.Thaw(n)
 }
 
@@ -157,7 +158,7 @@ func (s away) Do(ctx context.Context, x *world) error {
 			p.Set(d, proxy.Fault{Swallow: true})
 		}
 	}
-	wait(ctx, s.last)
+	pause.For(ctx, s.last)
 	c.heal()
 	return nil
 }
@@ -182,7 +183,7 @@ func (s cut) Do(ctx context.Context, x *world) error {
 				p.Cut()
 			}
 		}
-		wait(ctx, 300*time.Millisecond)
+		pause.For(ctx, 300*time.Millisecond)
 	}
 	return nil
 }
@@ -242,7 +243,7 @@ func (s network) Do(ctx context.Context, x *world) error {
 			}
 		}
 	}
-	wait(ctx, s.last)
+	pause.For(ctx, s.last)
 	c.heal()
 	return nil
 }
@@ -282,7 +283,7 @@ func (s lost) Do(ctx context.Context, x *world) error {
 			return err
 		}
 	}
-	wait(ctx, 3*time.Second)
+	pause.For(ctx, 3*time.Second)
 	var n []string
 	for _, p := range x.pair.target.proxies {
 		n = append(n, fmt.Sprint(p.Lost(key)))
@@ -317,7 +318,7 @@ func (s quota) Do(ctx context.Context, x *world) error {
 	if err := set(false); err != nil {
 		return err
 	}
-	wait(ctx, s.last)
+	pause.For(ctx, s.last)
 	return set(true)
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"tidemark/internal/pause"
 )
 
 // kill ends an owner that is producing, and starts it again.
@@ -26,7 +28,7 @@ func (s kill) Do(ctx context.Context, x *world) error {
 	if err := x.kill(w); err != nil {
 		return err
 	}
-	wait(ctx, s.after)
+	pause.For(ctx, s.after)
 	return x.start(w)
 }
 
@@ -100,7 +102,7 @@ func (s zombie) Do(ctx context.Context, x *world) error {
 	if err := x.freeze(w); err != nil {
 		return err
 	}
-	wait(ctx, s.last)
+	pause.For(ctx, s.last)
 	return x.cont(w)
 }
 
@@ -147,7 +149,7 @@ func (s stopPoint) Do(ctx context.Context, x *world) error {
 	if err := x.start(w, fmt.Sprintf("TIDEMARK_FAILPOINTS=%s=%d:stop", s.point, s.nth)); err != nil {
 		return err
 	}
-	wait(ctx, s.last) // it has come to the point soon, or never
+	pause.For(ctx, s.last) // it has come to the point soon, or never
 	said := w.output()
 	last := said[strings.LastIndex(said, "\n=== start ")+1:]
 	if !strings.Contains(last, "failpoint: "+s.point) {
@@ -257,7 +259,7 @@ func (s twin) Do(ctx context.Context, x *world) error {
 	if err := x.start(copied); err != nil {
 		return err
 	}
-	wait(ctx, s.last)
+	pause.For(ctx, s.last)
 	return x.kill(copied)
 }
 
@@ -283,7 +285,7 @@ func (s clock) Do(ctx context.Context, x *world) error {
 	if err := x.start(w, "TIDEMARK_CLOCK="+s.by.String()); err != nil {
 		return err
 	}
-	wait(ctx, s.last)
+	pause.For(ctx, s.last)
 	if err := x.kill(w); err != nil {
 		return err
 	}

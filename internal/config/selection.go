@@ -34,6 +34,12 @@ func (c *Config) oneWay(f Flow) (mm2.Selection, error) {
 	return mm2.Selection{Policy: c.Policy(f), Source: f.Source, Target: f.Target, Topics: topics, Heartbeats: f.ReplicateHeartbeats}, err
 }
 
+// GroupNames is what decides about the names of groups whose positions are carried. The error is an *mm2.PatternError,
+// which a Config that was parsed does not have.
+func (f Flow) GroupNames() (*mm2.Filter, error) {
+	return mm2.NewKeyedFilter("groups", f.Groups, f.GroupsExclude)
+}
+
 // Policy is the replication policy of a flow, which gives topics their names on its target.
 func (c *Config) Policy(f Flow) mm2.Policy {
 	aliases := slices.Sorted(maps.Keys(c.Clusters))

@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // cluster is an embedded cluster with a client for what administrators do.
@@ -51,7 +51,7 @@ func (c *cluster) close() {
 }
 
 // committed are the positions of a group; none where the cluster does not know it.
-func (c *cluster) committed(ctx context.Context, group string) (map[kafka.TP]int64, error) {
+func (c *cluster) committed(ctx context.Context, group string) (map[partition.ID]int64, error) {
 	got, err := c.admin.FetchOffsets(ctx, group)
 	if err == nil {
 		err = got.Error()
@@ -62,13 +62,13 @@ func (c *cluster) committed(ctx context.Context, group string) (map[kafka.TP]int
 	if err != nil {
 		return nil, fmt.Errorf("read positions of %s: %w", group, err)
 	}
-	out := map[kafka.TP]int64{}
-	got.Each(func(o kadm.OffsetResponse) { out[kafka.TP{Topic: o.Topic, Partition: o.Partition}] = o.At })
+	out := map[partition.ID]int64{}
+	got.Each(func(o kadm.OffsetResponse) { out[partition.ID{Topic: o.Topic, Partition: o.Partition}] = o.At })
 	return out, nil
 }
 
 // ends are the log ends of topics as a read_committed reader sees them.
-func (c *cluster) ends(ctx context.Context, topics ...string) (map[kafka.TP]int64, error) {
+func (c *cluster) ends(ctx context.Context, topics ...string) (map[partition.ID]int64, error) {
 	got, err := c.admin.ListCommittedOffsets(ctx, topics...)
 	if err == nil {
 		err = got.Error()
@@ -76,7 +76,7 @@ func (c *cluster) ends(ctx context.Context, topics ...string) (map[kafka.TP]int6
 	if err != nil {
 		return nil, fmt.Errorf("list log ends: %w", err)
 	}
-	out := map[kafka.TP]int64{}
-	got.Each(func(o kadm.ListedOffset) { out[kafka.TP{Topic: o.Topic, Partition: o.Partition}] = o.Offset })
+	out := map[partition.ID]int64{}
+	got.Each(func(o kadm.ListedOffset) { out[partition.ID{Topic: o.Topic, Partition: o.Partition}] = o.Offset })
 	return out, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"tidemark/internal/engine"
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // testLog hands the mirror's log to the test.
@@ -62,16 +62,16 @@ func TestDemo(t *testing.T) {
 // checkStory proves that A and the positions on it are what the table says they are.
 func checkStory(t *testing.T, st *stage, rs []result) {
 	t.Helper()
-	at := func(group, topic string, partition int32) int64 {
+	at := func(group, topic string, number int32) int64 {
 		for _, g := range st.groups {
-			if o, ok := g.at[kafka.TP{Topic: topic, Partition: partition}]; g.name == group && ok {
+			if o, ok := g.at[partition.ID{Topic: topic, Partition: number}]; g.name == group && ok {
 				return o
 			}
 		}
 		return -1
 	}
 	for p := range int32(2) {
-		payments, customers, clicks := st.all[kafka.TP{Topic: "payments", Partition: p}], st.all[kafka.TP{Topic: "customers", Partition: p}], st.all[kafka.TP{Topic: "clicks", Partition: p}]
+		payments, customers, clicks := st.all[partition.ID{Topic: "payments", Partition: p}], st.all[partition.ID{Topic: "customers", Partition: p}], st.all[partition.ID{Topic: "clicks", Partition: p}]
 		if o := at("ledger", "payments", p); !slices.Contains(payments.markers, o) {
 			t.Errorf("ledger is at payments-%d offset %d, which is no marker", p, o)
 		}
@@ -80,14 +80,14 @@ func checkStory(t *testing.T, st *stage, rs []result) {
 			t.Errorf("crm is at customers-%d offset %d, which is in no hole", p, o)
 		}
 		// One record of each key that came up stays, and those of the newest batch.
-		least := int(customers.end) - len(st.w.stale[kafka.TP{Topic: "customers", Partition: p}])
+		least := int(customers.end) - len(st.w.stale[partition.ID{Topic: "customers", Partition: p}])
 		if n := len(customers.offsets); n < least || n > int(customers.end)/2 {
 			t.Errorf("customers-%d holds %d records, want %d or a few more", p, n, least)
 		}
 		if clicks.offsets[0] != trimTo || at("archive", "clicks", p) != trimTo {
 			t.Errorf("clicks-%d starts at %d, archive is at %d", p, clicks.offsets[0], at("archive", "clicks", p))
 		}
-		if l := st.all[kafka.TP{Topic: "audit", Partition: p}]; l.end != 0 || at("billing", "audit", p) != 0 {
+		if l := st.all[partition.ID{Topic: "audit", Partition: p}]; l.end != 0 || at("billing", "audit", p) != 0 {
 			t.Errorf("audit-%d ends at %d", p, l.end)
 		}
 	}
@@ -147,17 +147,17 @@ func TestSabotage(t *testing.T) {
 }
 
 // move shifts a position of a group that has no members.
-func move(ctx context.Context, b *kadm.Client, group, topic string, partition int32, by int64) error {
+func move(ctx context.Context, b *kadm.Client, group, topic string, number int32, by int64) error {
 	at, err := b.FetchOffsets(ctx, group)
 	if err != nil {
 		return err
 	}
-	o, ok := at.Lookup(topic, partition)
+	o, ok := at.Lookup(topic, number)
 	if !ok {
 		return errors.New(group + " has no position")
 	}
 	to := kadm.Offsets{}
-	to.AddOffset(topic, partition, o.At+by, -1)
+	to.AddOffset(topic, number, o.At+by, -1)
 	return b.CommitAllOffsets(ctx, group, to)
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // How much is written to A. Twice as much takes about twice as long; the shapes need no more.
@@ -59,8 +59,8 @@ type writer struct {
 
 	// markers are offsets of commit markers right behind a record, by partition; stale are offsets of customers records
 	// that a later record of their key replaces.
-	markers map[kafka.TP][]int64
-	stale   map[kafka.TP][]int64
+	markers map[partition.ID][]int64
+	stale   map[partition.ID][]int64
 	aborted map[int64]bool // numbers of records that nobody may be given
 }
 
@@ -68,12 +68,12 @@ type writer struct {
 func newWriter(on *cluster) *writer {
 	return &writer{
 		on: on, random: rand.New(rand.NewPCG(1, 1)),
-		markers: map[kafka.TP][]int64{}, stale: map[kafka.TP][]int64{}, aborted: map[int64]bool{},
+		markers: map[partition.ID][]int64{}, stale: map[partition.ID][]int64{}, aborted: map[int64]bool{},
 	}
 }
 
 // record makes the next record. The number stands in its value, so that it survives any copy of the record.
-func (w *writer) record(tp kafka.TP, key string) *kgo.Record {
+func (w *writer) record(tp partition.ID, key string) *kgo.Record {
 	value := fmt.Appendf(nil, "seq=%d %s of key %s, padded to the size of a small order: %030d", w.next, tp.Topic, key, w.next*w.next)
 	w.next++
 	return &kgo.Record{Topic: tp.Topic, Partition: tp.Partition, Key: []byte(key), Value: value}
@@ -117,7 +117,7 @@ func (w *writer) plain(ctx context.Context, topic string, partitions int32, coun
 	recs := make([]*kgo.Record, 0, count*int(partitions))
 	for i := range count {
 		for p := range partitions {
-			recs = append(recs, w.record(kafka.TP{Topic: topic, Partition: p}, strconv.Itoa(i)))
+			recs = append(recs, w.record(partition.ID{Topic: topic, Partition: p}, strconv.Itoa(i)))
 		}
 	}
 	return w.send(ctx, recs)
@@ -126,12 +126,12 @@ func (w *writer) plain(ctx context.Context, topic string, partitions int32, coun
 // keyed writes customers, whose keys come again in no order, so that compaction leaves holes of all sizes. It does so in
 // many batches: the newest batch of a partition is never compacted.
 func (w *writer) keyed(ctx context.Context) error {
-	newest := map[kafka.TP]map[string]int64{}
+	newest := map[partition.ID]map[string]int64{}
 	for from := 0; from < customers; from += 100 {
 		var recs []*kgo.Record
 		for i := from; i < from+100; i++ {
 			for p := range int32(2) {
-				tp, key := kafka.TP{Topic: "customers", Partition: p}, strconv.Itoa(w.random.IntN(keys))
+				tp, key := partition.ID{Topic: "customers", Partition: p}, strconv.Itoa(w.random.IntN(keys))
 				if newest[tp] == nil {
 					newest[tp] = map[string]int64{}
 				}
@@ -186,7 +186,7 @@ func (w *writer) transactions(ctx context.Context, count int) error {
 		first := w.next
 		var recs []*kgo.Record
 		for range 1 + w.random.IntN(5) {
-			recs = append(recs, w.record(kafka.TP{Topic: "payments", Partition: w.random.Int32N(2)}, strconv.FormatInt(w.next, 10)))
+			recs = append(recs, w.record(partition.ID{Topic: "payments", Partition: w.random.Int32N(2)}, strconv.FormatInt(w.next, 10)))
 		}
 		if err := cl.ProduceSync(ctx, recs...).FirstErr(); err != nil {
 			return fmt.Errorf("write in a transaction: %w", err)
@@ -195,13 +195,13 @@ func (w *writer) transactions(ctx context.Context, count int) error {
 		if err := cl.EndTransaction(ctx, commit); err != nil {
 			return fmt.Errorf("end transaction: %w", err)
 		}
-		last := map[kafka.TP]int64{}
+		last := map[partition.ID]int64{}
 		for i, r := range recs {
 			if !commit {
 				w.aborted[first+int64(i)] = true
 				continue
 			}
-			last[kafka.TP{Topic: r.Topic, Partition: r.Partition}] = r.Offset
+			last[partition.ID{Topic: r.Topic, Partition: r.Partition}] = r.Offset
 		}
 		for tp, o := range last {
 			w.markers[tp] = append(w.markers[tp], o+1)
@@ -212,13 +212,13 @@ func (w *writer) transactions(ctx context.Context, count int) error {
 
 // last writes one record to each partition of each remote topic on B, as the producers do that moved with their
 // consumers. It gives their numbers: a consumer that has them all has read to the end, however idle a partition was.
-func (w *writer) last(ctx context.Context) (map[kafka.TP]int64, error) {
-	numbers := map[kafka.TP]int64{}
+func (w *writer) last(ctx context.Context) (map[partition.ID]int64, error) {
+	numbers := map[partition.ID]int64{}
 	var recs []*kgo.Record
 	for _, s := range shapes() {
 		for p := range s.partitions {
-			numbers[kafka.TP{Topic: s.name, Partition: p}] = w.next
-			recs = append(recs, w.record(kafka.TP{Topic: remote(s.name), Partition: p}, "last"))
+			numbers[partition.ID{Topic: s.name, Partition: p}] = w.next
+			recs = append(recs, w.record(partition.ID{Topic: remote(s.name), Partition: p}, "last"))
 		}
 	}
 	return numbers, w.send(ctx, recs)

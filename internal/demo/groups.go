@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // group is an application: consumers of one group that read A first and B after the failover.
@@ -20,21 +20,21 @@ type group struct {
 	where  string // its position on A, for people
 	topics []string
 	// stop says where the group stops on A, given the partition's end; ok is false where it never commits.
-	stop func(w *writer, tp kafka.TP, end int64) (offset int64, ok bool)
+	stop func(w *writer, tp partition.ID, end int64) (offset int64, ok bool)
 
-	at     map[kafka.TP]int64 // committed on A
-	read   map[int64]given    // what its consumers were given, by the records' numbers
-	total  given              // the same in all
-	gaveUp error              // it did not get to the end of its partitions on B in time
+	at     map[partition.ID]int64 // committed on A
+	read   map[int64]given        // what its consumers were given, by the records' numbers
+	total  given                  // the same in all
+	gaveUp error                  // it did not get to the end of its partitions on B in time
 }
 
 // Places where groups stop.
-type stop = func(*writer, kafka.TP, int64) (int64, bool)
+type stop = func(*writer, partition.ID, int64) (int64, bool)
 
-func atEnd(_ *writer, _ kafka.TP, end int64) (int64, bool) { return end, true }
+func atEnd(_ *writer, _ partition.ID, end int64) (int64, bool) { return end, true }
 
 // atStart stops before the first record, which is offset 0, or on clicks where its head will be trimmed.
-func atStart(_ *writer, tp kafka.TP, _ int64) (int64, bool) {
+func atStart(_ *writer, tp partition.ID, _ int64) (int64, bool) {
 	if tp.Topic == "clicks" {
 		return trimTo, true
 	}
@@ -42,22 +42,22 @@ func atStart(_ *writer, tp kafka.TP, _ int64) (int64, bool) {
 }
 
 func behind(records int64) stop {
-	return func(_ *writer, _ kafka.TP, end int64) (int64, bool) { return max(end-records, 0), true }
+	return func(_ *writer, _ partition.ID, end int64) (int64, bool) { return max(end-records, 0), true }
 }
 
 // far stops at some 5 %, elsewhere in each partition.
-func far(_ *writer, tp kafka.TP, end int64) (int64, bool) {
+func far(_ *writer, tp partition.ID, end int64) (int64, bool) {
 	return end/20 + 37*int64(tp.Partition), true
 }
 
 // onMarker stops behind the last record of a transaction, where consumers commit: at the offset of the marker.
-func onMarker(w *writer, tp kafka.TP, end int64) (int64, bool) {
+func onMarker(w *writer, tp partition.ID, end int64) (int64, bool) {
 	i, _ := slices.BinarySearch(w.markers[tp], end/2)
 	return w.markers[tp][i], true
 }
 
 // inHole stops where compaction will remove the records on both sides.
-func inHole(w *writer, tp kafka.TP, end int64) (int64, bool) {
+func inHole(w *writer, tp partition.ID, end int64) (int64, bool) {
 	gone := slices.Sorted(slices.Values(w.stale[tp]))
 	for o := end / 2; o < end; o++ {
 		_, here := slices.BinarySearch(gone, o)
@@ -69,7 +69,7 @@ func inHole(w *writer, tp kafka.TP, end int64) (int64, bool) {
 }
 
 // notLast never commits on partition 2.
-func notLast(_ *writer, tp kafka.TP, end int64) (int64, bool) { return end / 2, tp.Partition != 2 }
+func notLast(_ *writer, tp partition.ID, end int64) (int64, bool) { return end / 2, tp.Partition != 2 }
 
 func applications() []*group {
 	gs := []*group{
@@ -82,7 +82,7 @@ func applications() []*group {
 		{name: "shipping", where: "halfway, never on partition 2", topics: []string{"orders"}, stop: notLast},
 	}
 	for _, g := range gs {
-		g.at, g.read = map[kafka.TP]int64{}, map[int64]given{}
+		g.at, g.read = map[partition.ID]int64{}, map[int64]given{}
 	}
 	return gs
 }
@@ -126,7 +126,7 @@ func (g *group) readOnA(ctx context.Context, w *writer) error {
 	if err != nil {
 		return err
 	}
-	stops, left := map[kafka.TP]int64{}, map[kafka.TP]bool{}
+	stops, left := map[partition.ID]int64{}, map[partition.ID]bool{}
 	for tp, end := range ends {
 		if o, ok := g.stop(w, tp, end); ok {
 			stops[tp] = o
@@ -144,7 +144,7 @@ func (g *group) readOnA(ctx context.Context, w *writer) error {
 			return fmt.Errorf("group %s on A: %w", g.name, err)
 		}
 		for _, r := range recs {
-			tp := kafka.TP{Topic: r.Topic, Partition: r.Partition}
+			tp := partition.ID{Topic: r.Topic, Partition: r.Partition}
 			if r.Offset >= stops[tp]-1 {
 				left[tp] = false
 			}
@@ -159,7 +159,7 @@ func (g *group) readOnA(ctx context.Context, w *writer) error {
 	return g.commit(ctx, cl, stops)
 }
 
-func unread(left map[kafka.TP]bool) bool {
+func unread(left map[partition.ID]bool) bool {
 	for _, more := range left {
 		if more {
 			return true
@@ -169,7 +169,7 @@ func unread(left map[kafka.TP]bool) bool {
 }
 
 // commit commits as a member of the group.
-func (g *group) commit(ctx context.Context, cl *kgo.Client, stops map[kafka.TP]int64) error {
+func (g *group) commit(ctx context.Context, cl *kgo.Client, stops map[partition.ID]int64) error {
 	offsets := map[string]map[int32]kgo.EpochOffset{}
 	for tp, o := range stops {
 		if offsets[tp.Topic] == nil {
@@ -197,7 +197,7 @@ func (g *group) commit(ctx context.Context, cl *kgo.Client, stops map[kafka.TP]i
 
 // readOnB lets the group go on on B until it has the last record of each of its partitions, by their numbers. It gives up
 // when it is given nothing for so long; what it has not got by then is lost to it.
-func (g *group) readOnB(ctx context.Context, on *cluster, last map[kafka.TP]int64, giveUp time.Duration) error {
+func (g *group) readOnB(ctx context.Context, on *cluster, last map[partition.ID]int64, giveUp time.Duration) error {
 	topics := make([]string, len(g.topics))
 	for i, t := range g.topics {
 		topics[i] = remote(t)

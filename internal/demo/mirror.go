@@ -14,8 +14,8 @@ import (
 
 	"tidemark/internal/configfile"
 	"tidemark/internal/engine"
-	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/verdicts"
 )
 
@@ -176,13 +176,13 @@ func (h *handover) missing(ctx context.Context, g *group) ([]string, error) {
 		return nil, err
 	}
 	var out []string
-	say := func(tp kafka.TP, format string, args ...any) {
+	say := func(tp partition.ID, format string, args ...any) {
 		out = append(out, fmt.Sprintf("%s on %s: ", g.name, tp)+fmt.Sprintf(format, args...))
 	}
-	byName := func(a, b kafka.TP) int { return strings.Compare(a.String(), b.String()) }
+	byName := func(a, b partition.ID) int { return strings.Compare(a.String(), b.String()) }
 	for _, tp := range slices.SortedFunc(maps.Keys(g.at), byName) {
 		row, ok := h.rows[verdicts.Key{Group: g.name, Topic: tp.Topic, Partition: tp.Partition}]
-		switch there, committed := onB[kafka.TP{Topic: remote(tp.Topic), Partition: tp.Partition}]; {
+		switch there, committed := onB[partition.ID{Topic: remote(tp.Topic), Partition: tp.Partition}]; {
 		case !ok:
 			say(tp, "no verdict")
 		case row.Committed != g.at[tp]:

@@ -3,7 +3,7 @@ package demo
 import (
 	"slices"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // given is how often a group was given a record.
@@ -22,7 +22,7 @@ type result struct {
 // tally compares what a group was given, on A and on B, with what it had to read: every committed record that A held when
 // it stopped, and the last ones that were written on B. A record that the group read on A before compaction or
 // retention removed it there is no loss and nothing strange, but it may not come again.
-func tally(g *group, all contents, last map[kafka.TP]int64, aborted map[int64]bool) result {
+func tally(g *group, all contents, last map[partition.ID]int64, aborted map[int64]bool) result {
 	r := result{group: g}
 	due := map[int64]bool{}
 	for tp, l := range all {

@@ -7,11 +7,11 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // contents is what A holds, read by a consumer without a group that knows nothing of the mirror (DM1).
-type contents map[kafka.TP]*log
+type contents map[partition.ID]*log
 
 // log is a partition's committed records, in order.
 type log struct {
@@ -27,7 +27,7 @@ func readAll(ctx context.Context, on *cluster) (contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, left := contents{}, map[kafka.TP]bool{}
+	all, left := contents{}, map[partition.ID]bool{}
 	for tp, end := range ends {
 		all[tp] = &log{end: end}
 		left[tp] = end > 0 // no topic here is trimmed to its end
@@ -46,7 +46,7 @@ func readAll(ctx context.Context, on *cluster) (contents, error) {
 			return nil, fmt.Errorf("read all of A: %w", err)
 		}
 		for _, r := range recs {
-			tp := kafka.TP{Topic: r.Topic, Partition: r.Partition}
+			tp := partition.ID{Topic: r.Topic, Partition: r.Partition}
 			l := all[tp]
 			if r.Offset >= l.end-1 {
 				left[tp] = false

@@ -18,6 +18,7 @@ import (
 	"tidemark/internal/batch"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/wire"
 	"tidemark/offsetmap"
 )
@@ -101,7 +102,7 @@ func loadLedger(b *testing.B, f *flow, topic string) (*offsetmap.Map, int, time.
 	defer cl.Close()
 	net := wire.New(cl.Cluster(), kafka.NewMetadata(cl), f.log)
 	defer net.Close()
-	tp := kafka.TP{Topic: ledger.TopicName(f.alias), Partition: ledger.LaneOf(topic, 0, 4)}
+	tp := partition.ID{Topic: ledger.TopicName(f.alias), Partition: ledger.LaneOf(topic, 0, 4)}
 	ends, err := kadm.NewClient(suite.target.Client(b)).ListEndOffsets(b.Context(), tp.Topic)
 	if err != nil {
 		b.Fatal(err)
@@ -123,7 +124,7 @@ func loadLedger(b *testing.B, f *flow, topic string) (*offsetmap.Map, int, time.
 	if err != nil {
 		b.Fatal(err)
 	}
-	m, err := c.Map(ledger.Partition{Topic: topic, Partition: 0})
+	m, err := c.Map(partition.ID{Topic: topic, Partition: 0})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/pause"
 	"tidemark/internal/testcluster"
 )
 
@@ -166,7 +167,7 @@ func TestWalledWorker(t *testing.T) {
 		w.cut()
 		f.remoteGrows("wa-plain", 300)
 		w.up()
-		pauseFor(t, 3*time.Second)
+		pause.For(t.Context(), 3*time.Second)
 		w.down()
 		f.remoteGrows("wa-plain", 300)
 	}

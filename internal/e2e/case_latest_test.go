@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/translate"
 )
 
 // began waits until the flow's first start is in the ledger: from then on where partitions begin is settled, in lanes
 // that were not owned yet too.
-func (f *flow) began() map[ledger.Partition]ledger.Begin {
+func (f *flow) began() map[partition.ID]ledger.Begin {
 	f.tb.Helper()
-	var begins map[ledger.Partition]ledger.Begin
+	var begins map[partition.ID]ledger.Begin
 	look := f.started()
 	f.until(60*time.Second, "the flow's first start", func(context.Context) (ok bool, _ string) {
 		begins, ok = look()
@@ -146,7 +147,7 @@ func TestCase29KilledWhileItStarts(t *testing.T) {
 	more()
 	var want []testcluster.Rec
 	for _, r := range f.read(suite.source, topic) {
-		if r.Offset >= begins[ledger.Partition{Topic: topic, Partition: r.Partition}].Offset {
+		if r.Offset >= begins[partition.ID{Topic: topic, Partition: r.Partition}].Offset {
 			want = append(want, r)
 		}
 	}
@@ -166,9 +167,9 @@ func TestCase29KilledWhileItStarts(t *testing.T) {
 }
 
 // started gives a look at where the flow's first start begins; ok is false while the ledger does not have it.
-func (f *flow) started() func() (map[ledger.Partition]ledger.Begin, bool) {
+func (f *flow) started() func() (map[partition.ID]ledger.Begin, bool) {
 	cl := suite.target.Client(f.tb)
-	return func() (map[ledger.Partition]ledger.Begin, bool) {
+	return func() (map[partition.ID]ledger.Begin, bool) {
 		recs, err := testcluster.Read(f.tb.Context(), cl, ledger.TopicName(f.alias), testcluster.ReadUncommitted)
 		if err != nil {
 			return nil, false // not made yet

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sync/errgroup"
 
+	"tidemark/internal/pause"
 	"tidemark/internal/testcluster"
 )
 
@@ -65,14 +66,7 @@ func (f *flow) wrote(err error) {
 
 // paced leaves the brokers time for the mirror: the load is to last, not to be large.
 func paced(ctx context.Context) bool {
-	t := time.NewTimer(30 * time.Millisecond)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
+	return pause.For(ctx, 30*time.Millisecond)
 }
 
 func (f *flow) createLoadTopics(prefix string) {

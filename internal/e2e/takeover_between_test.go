@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/translate"
 )
@@ -40,14 +40,14 @@ func (f *flow) dies(at string, meanwhile func()) string {
 }
 
 // unheaded is how many target offsets of a partition no head knows of.
-func (f *flow) unheaded(topic string, partition int32) int64 {
+func (f *flow) unheaded(topic string, n int32) int64 {
 	f.tb.Helper()
 	cl := f.targetClient()
 	ends, err := testcluster.Ends(f.tb.Context(), cl, f.remote(topic), testcluster.ReadUncommitted)
 	if err != nil {
 		f.tb.Fatal(err)
 	}
-	at := ledger.Partition{Topic: topic, Partition: partition}
+	at := partition.ID{Topic: topic, Partition: n}
 	for _, c := range f.ledgers(suite.target) {
 		if _, ok := c.Heads[at]; !ok {
 			continue
@@ -56,10 +56,10 @@ func (f *flow) unheaded(topic string, partition int32) int64 {
 		if err != nil {
 			f.tb.Fatal(err)
 		}
-		f.tb.Logf("%s-%d: head through %d at target %d, target end %d", topic, partition, m.Through(), m.TargetEnd(), ends[partition])
-		return ends[partition] - int64(m.TargetEnd())
+		f.tb.Logf("%s-%d: head through %d at target %d, target end %d", topic, n, m.Through(), m.TargetEnd(), ends[n])
+		return ends[n] - int64(m.TargetEnd())
 	}
-	f.tb.Fatalf("%s-%d has no head", topic, partition)
+	f.tb.Fatalf("%s-%d has no head", topic, n)
 	return 0
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"tidemark/internal/ledger"
+	"tidemark/internal/pause"
 	"tidemark/internal/testcluster"
 )
 
@@ -122,7 +123,7 @@ func (l *lossy) lose(t *testing.T, d time.Duration) {
 	l.mu.Lock()
 	l.mute = true
 	l.mu.Unlock()
-	pauseFor(t, d)
+	pause.For(t.Context(), d)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {

@@ -16,6 +16,7 @@ import (
 
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 )
 
 // TestTrap05MarkersComeLater: EndTxn answers before the markers of many partitions are written, and a stale owner can
@@ -62,7 +63,7 @@ func TestTrap05MarkersComeLater(t *testing.T) {
 		})
 	}
 	k.fence(txid, next, tps...)
-	ends := map[kafka.TP]int64{}
+	ends := map[partition.ID]int64{}
 	for _, tp := range tps[290:] {
 		ends[tp] = k.end(tp)
 	}
@@ -115,7 +116,7 @@ func TestTrap06StaleLedgerBlock(t *testing.T) {
 	var usurpers []kafka.Identity
 	for n := range now {
 		u := k.init(f.transactional(n))
-		k.fence(f.transactional(n), u, kafka.TP{Topic: ledger.TopicName(f.alias), Partition: int32(n)})
+		k.fence(f.transactional(n), u, partition.ID{Topic: ledger.TopicName(f.alias), Partition: int32(n)})
 		usurpers = append(usurpers, u)
 	}
 	w.says(f, "is lost", len(now), 30*time.Second)
@@ -149,15 +150,15 @@ func (f *flow) staleEverywhere(k *raw, was []*ledger.Contents) {
 	f.tb.Helper()
 	for n, c := range was {
 		id := kafka.Identity{ProducerID: c.Claim.ProducerID, Epoch: c.Claim.Epoch}
-		to := []kafka.TP{{Topic: ledger.TopicName(f.alias), Partition: int32(n)}}
+		to := []partition.ID{{Topic: ledger.TopicName(f.alias), Partition: int32(n)}}
 		for p := range was {
-			to = append(to, kafka.TP{Topic: ledger.VerdictsName(f.alias), Partition: int32(p)})
+			to = append(to, partition.ID{Topic: ledger.VerdictsName(f.alias), Partition: int32(p)})
 		}
 		for p, h := range c.Heads {
 			// A partition with old data may forget its producers at any time; there it is the lease that keeps a stale
 			// owner away, see TestFrozenWorker.
 			if h.Mirrored() && !strings.HasSuffix(h.RemoteTopic, "old") {
-				to = append(to, kafka.TP{Topic: h.RemoteTopic, Partition: p.Partition})
+				to = append(to, partition.ID{Topic: h.RemoteTopic, Partition: p.Partition})
 			}
 		}
 		for _, tp := range to {
@@ -238,7 +239,7 @@ func TestTrap09OneForAll(t *testing.T) {
 	tps := k.topic("trap09", 3, nil)
 	const txid = "trap09"
 	id := k.init(txid)
-	nowhere, beyond := kafka.TP{Topic: "trap09-nowhere"}, kafka.TP{Topic: "trap09", Partition: 7}
+	nowhere, beyond := partition.ID{Topic: "trap09-nowhere"}, partition.ID{Topic: "trap09", Partition: 7}
 	codes := k.add(txid, id, append(slices.Clone(tps), nowhere)...)
 	for _, tp := range tps {
 		if codes[tp] != kerr.OperationNotAttempted.Code {

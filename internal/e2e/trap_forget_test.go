@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"tidemark/internal/ledger"
+	"tidemark/internal/pause"
 	"tidemark/internal/testcluster"
 )
 
@@ -188,7 +189,7 @@ func TestTrap15IdlePartition(t *testing.T) {
 	f.some("t15-", 0)
 	before := time.Now()
 	rawIdle(t, r)
-	pauseFor(t, time.Until(before.Add(forgets+time.Second)))
+	pause.For(t.Context(), time.Until(before.Add(forgets+time.Second)))
 	f.some("t15-", 1000)
 	for _, trouble := range []string{"is lost", "lane ended", "partition stopped", "keepalive on the target did not succeed"} {
 		if strings.Contains(w.output(), trouble) {
@@ -200,7 +201,7 @@ func TestTrap15IdlePartition(t *testing.T) {
 	if err := w.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	pauseFor(t, forgets+time.Second)
+	pause.For(t.Context(), forgets+time.Second)
 	if err := w.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}

@@ -14,12 +14,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
 )
 
 // pend leaves a position of a group to an open transaction, as an application does that ends between its commit and the
 // end of its transaction.
-func (k *raw) pend(txid string, id kafka.Identity, group string, tp kafka.TP, offset int64) {
+func (k *raw) pend(txid string, id kafka.Identity, group string, tp partition.ID, offset int64) {
 	k.t.Helper()
 	req := kmsg.NewPtrTxnOffsetCommitRequest()
 	req.TransactionalID, req.Group, req.ProducerID, req.ProducerEpoch, req.Generation = txid, group, id.ProducerID, id.Epoch, -1
@@ -51,7 +52,7 @@ func (k *raw) finish(txid string, id kafka.Identity, commit bool) {
 }
 
 // position is what a group has committed.
-func (k *raw) position(group string, tp kafka.TP) int64 {
+func (k *raw) position(group string, tp partition.ID) int64 {
 	k.t.Helper()
 	got, failed, err := k.lane.FetchPositions(k.t.Context(), []string{group}, false)
 	if err != nil || failed[group] != nil {
@@ -63,9 +64,9 @@ func (k *raw) position(group string, tp kafka.TP) int64 {
 	return -1
 }
 
-func (k *raw) commit(group string, tp kafka.TP, offset int64) {
+func (k *raw) commit(group string, tp partition.ID, offset int64) {
 	k.t.Helper()
-	if refused, err := k.lane.CommitPositions(k.t.Context(), group, map[kafka.TP]kafka.Committed{tp: {Offset: offset}}); err != nil || len(refused) > 0 {
+	if refused, err := k.lane.CommitPositions(k.t.Context(), group, map[partition.ID]kafka.Committed{tp: {Offset: offset}}); err != nil || len(refused) > 0 {
 		k.t.Fatal(refused, err)
 	}
 }
@@ -118,7 +119,7 @@ func TestTrap08PendingCommit(t *testing.T) {
 		{"trap08g-first", 0, true, 150},
 		{"trap08g-gone", 0, false, 100},
 	} {
-		tp := kafka.TP{Topic: f.remote(topic), Partition: c.partition}
+		tp := partition.ID{Topic: f.remote(topic), Partition: c.partition}
 		before := k.position(c.group, tp)
 		id := k.init(txid + c.group)
 		k.pend(txid+c.group, id, c.group, tp, 150)
@@ -134,7 +135,7 @@ func TestTrap08PendingCommit(t *testing.T) {
 	}
 }
 
-func unstableOnly(err error, tp kafka.TP) bool {
+func unstableOnly(err error, tp partition.ID) bool {
 	e, ok := errors.AsType[*kafka.ErrPartitions](err)
 	return ok && len(e.Partitions) == 1 && errors.Is(e.Partitions[tp], kerr.UnstableOffsetCommit)
 }
@@ -164,7 +165,7 @@ func TestTrap10HalfAGroup(t *testing.T) {
 	if got := m.read(1); string(got[0].Value) != "old" || got[0].Partition != 0 {
 		t.Errorf("the first half is read from %v, want its record", got[0])
 	}
-	if _, err := k.lane.CommitPositions(t.Context(), "trap10-raw", map[kafka.TP]kafka.Committed{tps[1]: {Offset: 0}}); !isLive(err) {
+	if _, err := k.lane.CommitPositions(t.Context(), "trap10-raw", map[partition.ID]kafka.Committed{tps[1]: {Offset: 0}}); !isLive(err) {
 		t.Errorf("the second half: %v, want that the group is live", err)
 	}
 	seq := int32(1)
@@ -270,8 +271,8 @@ func TestTrap13LiveGroups(t *testing.T) {
 	if err != nil || len(failed) > 0 || states[group].Type != "consumer" || states[group].State == "Empty" || states[group].State == "Dead" || states[group].State == "" {
 		t.Errorf("GroupStates: %+v, %v, %v, want a live group of type consumer", states, failed, err)
 	}
-	pos := func(offset int64) map[kafka.TP]kafka.Committed {
-		return map[kafka.TP]kafka.Committed{tp: {Offset: offset}}
+	pos := func(offset int64) map[partition.ID]kafka.Committed {
+		return map[partition.ID]kafka.Committed{tp: {Offset: offset}}
 	}
 	if _, err := k.lane.CommitPositions(t.Context(), group, pos(0)); !isLive(err) {
 		t.Errorf("a commit to the live group: %v, want that it is live", err)
@@ -316,7 +317,7 @@ func TestTrap13LiveGroups(t *testing.T) {
 }
 
 // plainCommit is one OffsetCommit without any guard.
-func (k *raw) plainCommit(group string, tp kafka.TP, offset int64) int16 {
+func (k *raw) plainCommit(group string, tp partition.ID, offset int64) int16 {
 	k.t.Helper()
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Group, req.Generation = group, -1

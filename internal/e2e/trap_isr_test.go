@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 )
 
 // TestTrap02InDoubtIsNotSeen: while a follower that belongs to the in-sync replicas is frozen, a batch times out and is not
@@ -68,7 +70,7 @@ func TestTrap02InDoubtIsNotSeen(t *testing.T) {
 		if err := r.Freeze(i); err != nil {
 			t.Fatal(err)
 		}
-		pauseFor(t, 2500*time.Millisecond)
+		pause.For(t.Context(), 2500*time.Millisecond)
 		if err := r.Thaw(i); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +86,7 @@ func TestTrap02InDoubtIsNotSeen(t *testing.T) {
 
 // frozen sends a batch while a follower is frozen. It says whether the batch timed out and was not to be seen, although the
 // leader knew its sequence.
-func (k *raw) frozen(follower int, tp kafka.TP, b []byte, id kafka.Identity, seq int32) (hidden bool) {
+func (k *raw) frozen(follower int, tp partition.ID, b []byte, id kafka.Identity, seq int32) (hidden bool) {
 	k.t.Helper()
 	k.inSync(tp)
 	before := k.end(tp)
@@ -102,7 +104,7 @@ func (k *raw) frozen(follower int, tp kafka.TP, b []byte, id kafka.Identity, seq
 }
 
 // inSync waits until all replicas of a partition are in sync: one that was frozen may have been taken out.
-func (k *raw) inSync(tp kafka.TP) {
+func (k *raw) inSync(tp partition.ID) {
 	k.t.Helper()
 	adm := kadm.NewClient(k.r.Client(k.t))
 	k.until(30*time.Second, "all replicas in sync", func(ctx context.Context) (bool, string) {
@@ -114,7 +116,7 @@ func (k *raw) inSync(tp kafka.TP) {
 
 // pair creates a topic and gives two partitions with one leader, and a broker that is a follower of both and leads nothing
 // that the test needs.
-func (k *raw) pair(topic string) (a, b kafka.TP, follower int) {
+func (k *raw) pair(topic string) (a, b partition.ID, follower int) {
 	k.t.Helper()
 	k.topic(topic, 6, nil)
 	meta, err := kadm.NewClient(k.r.Client(k.t)).Metadata(k.t.Context(), topic)
@@ -131,7 +133,7 @@ func (k *raw) pair(topic string) (a, b kafka.TP, follower int) {
 		}
 		for i := range k.r.Brokers() {
 			if id := k.r.NodeID(i); id != leader && id != meta.Controller {
-				return kafka.TP{Topic: topic, Partition: ps[0]}, kafka.TP{Topic: topic, Partition: ps[1]}, i
+				return partition.ID{Topic: topic, Partition: ps[0]}, partition.ID{Topic: topic, Partition: ps[1]}, i
 			}
 		}
 	}

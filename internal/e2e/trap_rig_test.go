@@ -15,6 +15,7 @@ import (
 
 	"tidemark/internal/batch"
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/wire"
 )
@@ -63,14 +64,14 @@ func newRawTimeout(t *testing.T, r *testcluster.Real, timeout time.Duration) *ra
 }
 
 // topic creates a topic and gives its partitions.
-func (k *raw) topic(name string, partitions int32, configs map[string]string) []kafka.TP {
+func (k *raw) topic(name string, partitions int32, configs map[string]string) []partition.ID {
 	k.t.Helper()
 	if err := testcluster.CreateTopic(k.t.Context(), k.r.ClientOpts(), name, partitions, configs); err != nil {
 		k.t.Fatal(err)
 	}
-	var tps []kafka.TP
+	var tps []partition.ID
 	for p := range partitions {
-		tps = append(tps, kafka.TP{Topic: name, Partition: p})
+		tps = append(tps, partition.ID{Topic: name, Partition: p})
 	}
 	return tps
 }
@@ -84,7 +85,7 @@ func (k *raw) init(txid string) kafka.Identity {
 	return id
 }
 
-func (k *raw) fence(txid string, id kafka.Identity, tps ...kafka.TP) {
+func (k *raw) fence(txid string, id kafka.Identity, tps ...partition.ID) {
 	k.t.Helper()
 	fenced, refused, err := k.lane.Fence(k.t.Context(), txid, id, tps)
 	if err != nil || len(refused) > 0 || len(fenced) != len(tps) {
@@ -93,7 +94,7 @@ func (k *raw) fence(txid string, id kafka.Identity, tps ...kafka.TP) {
 }
 
 // ownFence is what a lane does about a partition in doubt: a new epoch of its own, for that partition only.
-func (k *raw) ownFence(txid string, id kafka.Identity, tp kafka.TP) kafka.Identity {
+func (k *raw) ownFence(txid string, id kafka.Identity, tp partition.ID) kafka.Identity {
 	k.t.Helper()
 	next, err := k.lane.BumpProducer(k.t.Context(), txid, 10*time.Second, id)
 	if err != nil {
@@ -118,7 +119,7 @@ func (k *raw) bytes(id kafka.Identity, seq int32, at time.Time, values ...string
 }
 
 // send sends a batch once and waits for what comes back.
-func (k *raw) send(tp kafka.TP, b []byte) wire.Result {
+func (k *raw) send(tp partition.ID, b []byte) wire.Result {
 	k.t.Helper()
 	done := make(chan wire.Result, 1)
 	k.out.Send(wire.Batch{TP: tp, Bytes: b, Done: func(r wire.Result) { done <- r }})
@@ -132,7 +133,7 @@ func (k *raw) send(tp kafka.TP, b []byte) wire.Result {
 }
 
 // append sends a batch that must be accepted, and gives its offset.
-func (k *raw) append(tp kafka.TP, b []byte) int64 {
+func (k *raw) append(tp partition.ID, b []byte) int64 {
 	k.t.Helper()
 	r := k.send(tp, b)
 	for n := 0; r.Code == kerr.RequestTimedOut.Code && n < 20; n++ {
@@ -145,7 +146,7 @@ func (k *raw) append(tp kafka.TP, b []byte) int64 {
 }
 
 // refused sends a batch that must be refused for a reason.
-func (k *raw) refused(what string, tp kafka.TP, b []byte, want *kerr.Error) {
+func (k *raw) refused(what string, tp partition.ID, b []byte, want *kerr.Error) {
 	k.t.Helper()
 	if r := k.send(tp, b); r.Code != want.Code || r.Err != nil {
 		k.t.Errorf("%s: offset %d, %v, %v, want %s", what, r.BaseOffset, kerr.ErrorForCode(r.Code), r.Err, want.Message)
@@ -153,7 +154,7 @@ func (k *raw) refused(what string, tp kafka.TP, b []byte, want *kerr.Error) {
 }
 
 // state is what a partition remembers of a producer.
-func (k *raw) state(ctx context.Context, tp kafka.TP, id kafka.Identity) (kadm.DescribedProducer, bool, error) {
+func (k *raw) state(ctx context.Context, tp partition.ID, id kafka.Identity) (kadm.DescribedProducer, bool, error) {
 	set := kadm.TopicsSet{}
 	set.Add(tp.Topic, tp.Partition)
 	got, err := k.lane.Admin().DescribeProducers(ctx, set)
@@ -172,7 +173,7 @@ func (k *raw) until(d time.Duration, what string, ok func(ctx context.Context) (
 }
 
 // forgotten waits until a partition remembers nothing of a producer.
-func (k *raw) forgotten(tp kafka.TP, id kafka.Identity) {
+func (k *raw) forgotten(tp partition.ID, id kafka.Identity) {
 	k.t.Helper()
 	k.until(20*time.Second, fmt.Sprintf("%v to forget producer %d", tp, id.ProducerID), func(ctx context.Context) (bool, string) {
 		s, there, err := k.state(ctx, tp, id)
@@ -181,9 +182,9 @@ func (k *raw) forgotten(tp kafka.TP, id kafka.Identity) {
 }
 
 // end is a partition's log end, markers included.
-func (k *raw) end(tp kafka.TP) int64 {
+func (k *raw) end(tp partition.ID) int64 {
 	k.t.Helper()
-	at, failed, err := k.lane.ListOffsets(k.t.Context(), []kafka.TP{tp}, -1, false)
+	at, failed, err := k.lane.ListOffsets(k.t.Context(), []partition.ID{tp}, -1, false)
 	if err != nil || failed[tp] != nil {
 		k.t.Fatal(err, failed[tp])
 	}
@@ -191,7 +192,7 @@ func (k *raw) end(tp kafka.TP) int64 {
 }
 
 // values are those of the records that a partition holds.
-func (k *raw) values(tp kafka.TP) []string {
+func (k *raw) values(tp partition.ID) []string {
 	k.t.Helper()
 	recs, err := testcluster.ReadPartition(k.t.Context(), k.lane.Kgo(), tp.Topic, tp.Partition, testcluster.ReadUncommitted)
 	if err != nil {
@@ -204,7 +205,7 @@ func (k *raw) values(tp kafka.TP) []string {
 	return out
 }
 
-func (k *raw) holds(tp kafka.TP, want ...string) {
+func (k *raw) holds(tp partition.ID, want ...string) {
 	k.t.Helper()
 	if got := k.values(tp); !slices.Equal(got, want) {
 		k.t.Errorf("%v holds %q, want %q", tp, got, want)
@@ -212,7 +213,7 @@ func (k *raw) holds(tp kafka.TP, want ...string) {
 }
 
 // add is one AddPartitionsToTxn, and end one EndTxn, without any of the care that kafka.Client takes.
-func (k *raw) add(txid string, id kafka.Identity, tps ...kafka.TP) map[kafka.TP]int16 {
+func (k *raw) add(txid string, id kafka.Identity, tps ...partition.ID) map[partition.ID]int16 {
 	k.t.Helper()
 	req := kmsg.NewPtrAddPartitionsToTxnRequest()
 	req.TransactionalID, req.ProducerID, req.ProducerEpoch = txid, id.ProducerID, id.Epoch
@@ -229,10 +230,10 @@ func (k *raw) add(txid string, id kafka.Identity, tps ...kafka.TP) map[kafka.TP]
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	codes := map[kafka.TP]int16{}
+	codes := map[partition.ID]int16{}
 	for _, t := range resp.Topics {
 		for _, p := range t.Partitions {
-			codes[kafka.TP{Topic: t.Topic, Partition: p.Partition}] = p.ErrorCode
+			codes[partition.ID{Topic: t.Topic, Partition: p.Partition}] = p.ErrorCode
 		}
 	}
 	return codes

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"tidemark/internal/pause"
 	"tidemark/internal/testcluster"
 )
 
@@ -44,7 +45,7 @@ func TestTrimUnderLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		pauseFor(t, 200*time.Millisecond)
+		pause.For(t.Context(), 200*time.Millisecond)
 	}
 	cancel()
 	if err := g.Wait(); err != nil {
@@ -77,15 +78,5 @@ func TestTrimUnderLoad(t *testing.T) {
 	f.healthy(60 * time.Second)
 	if err := w.end(syscall.SIGTERM, 30*time.Second); err != nil {
 		t.Errorf("SIGTERM: %v", err)
-	}
-}
-
-func pauseFor(t *testing.T, d time.Duration) {
-	t.Helper()
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-t.Context().Done():
 	}
 }

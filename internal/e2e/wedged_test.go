@@ -11,18 +11,19 @@ import (
 
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
 )
 
 // hang leaves a transactional id in a transaction that the brokers cannot end: the partition has seen a higher epoch of its
 // producer than the coordinator knows (docs/design.md, Traps, T9).
-func (k *raw) hang(txid string, tp kafka.TP) {
+func (k *raw) hang(txid string, tp partition.ID) {
 	k.t.Helper()
 	id := k.init(txid)
 	k.append(tp, k.bytes(kafka.Identity{ProducerID: id.ProducerID, Epoch: id.Epoch + 1}, 0, time.Now(), "of a later epoch"))
 	ctx, cancel := context.WithTimeout(k.t.Context(), 2*time.Second)
 	defer cancel()
-	_, _, err := k.lane.Fence(ctx, txid, id, []kafka.TP{tp})
+	_, _, err := k.lane.Fence(ctx, txid, id, []partition.ID{tp})
 	if _, ok := errors.AsType[*kafka.ErrTxnPending](err); !ok {
 		k.t.Fatalf("the transaction of %s ended: %v", txid, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"tidemark/internal/pause"
 	"tidemark/internal/testcluster"
 	"tidemark/mm2"
 )
@@ -36,7 +37,7 @@ func (s *site) slowly(topic string, open <-chan struct{}, late time.Duration) *a
 		req.MaxBytes = 1
 		s.fake.SleepControl(func() {
 			<-open
-			sleep(s.t.Context(), late)
+			pause.For(s.t.Context(), late)
 		})
 		return nil, nil, false
 	})
@@ -125,7 +126,7 @@ func TestCase06MapIsReadToItsEnd(t *testing.T) {
 		if x := at(); x >= 0 && x != last {
 			t.Fatalf("before the ledger was read the position is %d, want none or %d", x, last)
 		}
-		sleep(t.Context(), 100*time.Millisecond)
+		pause.For(t.Context(), 100*time.Millisecond)
 	}
 	opened()
 	e.until("the position follows", func() bool {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tidemark/internal/ledger"
+	"tidemark/internal/pause"
 	"tidemark/internal/topics"
 )
 
@@ -65,7 +66,7 @@ func (f *flow) followSettings(ctx context.Context) error {
 		return nil
 	}
 	failing := false
-	for sleep(ctx, max(every, time.Second)) {
+	for pause.For(ctx, max(every, time.Second)) {
 		err := f.topics.FollowSettings(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			f.log.Warn("settings of topics cannot be read, trying again", "error", err)
@@ -87,7 +88,7 @@ func (f *flow) followACLs(ctx context.Context) error {
 	}
 	s := topics.NewACLs(f.source, f.target, rules, f.log)
 	// A worker copies the rules of topics whose lanes it has (rules.Owns), so the first round waits for lanes.
-	for wait := time.Second; sleep(ctx, wait); {
+	for wait := time.Second; pause.For(ctx, wait); {
 		if f.members.idle() {
 			continue
 		}

@@ -11,8 +11,9 @@ import (
 
 	"tidemark/internal/config"
 	"tidemark/internal/groups"
-	"tidemark/internal/kafka"
 	"tidemark/internal/mirror"
+	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 	"tidemark/internal/topics"
 	"tidemark/mm2"
 )
@@ -73,7 +74,7 @@ func (f *flow) rediscover(ctx context.Context) error {
 		return f.followSettings(ctx)
 	}
 	failing := false
-	for sleep(ctx, min(lookEvery, f.cfg.RefreshTopicsInterval)) {
+	for pause.For(ctx, min(lookEvery, f.cfg.RefreshTopicsInterval)) {
 		r, err := f.topics.Round(ctx)
 		if err != nil {
 			if !failing && ctx.Err() == nil {
@@ -90,7 +91,7 @@ func (f *flow) rediscover(ctx context.Context) error {
 
 // apply hands a look's result to the lanes and to the owner of groups.
 func (f *flow) apply(r topics.Result) {
-	ps := map[kafka.TP]mirror.Partition{}
+	ps := map[partition.ID]mirror.Partition{}
 	fates := map[string]groups.Fate{}
 	for _, d := range r.Decisions {
 		fates[d.Topic] = groups.Fate{Mirrored: d.Mirrored, Why: d.Detail, Remote: d.Remote}
@@ -98,7 +99,7 @@ func (f *flow) apply(r topics.Result) {
 	for _, t := range r.Topics {
 		fates[t.Name] = groups.Fate{Mirrored: true, Remote: t.Remote, SourceID: t.SourceID, TargetID: t.TargetID}
 		for i := range t.Partitions {
-			tp := kafka.TP{Topic: t.Name, Partition: i}
+			tp := partition.ID{Topic: t.Name, Partition: i}
 			notYet := t.NotYet
 			if notYet == "" && i >= t.Remotes {
 				notYet = t.TooFew
@@ -110,10 +111,10 @@ func (f *flow) apply(r topics.Result) {
 		}
 	}
 	if f.cfg.Start == config.StartLatest {
-		existing := map[kafka.TP][16]byte{}
+		existing := map[partition.ID][16]byte{}
 		for _, t := range r.Source {
 			for i := range t.Partitions {
-				existing[kafka.TP{Topic: t.Name, Partition: i}] = t.ID
+				existing[partition.ID{Topic: t.Name, Partition: i}] = t.ID
 			}
 		}
 		f.mirror.SetExisting(existing)
@@ -163,7 +164,7 @@ func (f *flow) heartbeats(ctx context.Context) error {
 		return nil
 	}
 	failing := false
-	for sleep(ctx, f.cfg.HeartbeatsInterval) {
+	for pause.For(ctx, f.cfg.HeartbeatsInterval) {
 		now := time.Now()
 		h := mm2.Heartbeat{Source: f.cfg.Source, Target: f.cfg.Target, Timestamp: now.UnixMilli()}
 		key, err := h.AppendKey(nil)

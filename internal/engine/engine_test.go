@@ -15,6 +15,7 @@ import (
 
 	"tidemark/internal/config"
 	"tidemark/internal/configfile"
+	"tidemark/internal/pause"
 )
 
 type testLog struct{ t *testing.T }
@@ -104,7 +105,7 @@ func (e *ends) until(what string, ok func() bool) {
 	ctx, cancel := context.WithTimeout(e.t.Context(), 30*time.Second)
 	defer cancel()
 	for !ok() {
-		if !sleep(ctx, 20*time.Millisecond) {
+		if !pause.For(ctx, 20*time.Millisecond) {
 			e.t.Fatalf("waited in vain: %s", what)
 		}
 	}

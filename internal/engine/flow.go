@@ -22,6 +22,7 @@ import (
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
 	"tidemark/internal/mirror"
+	"tidemark/internal/pause"
 	"tidemark/internal/topics"
 	"tidemark/mm2"
 )
@@ -110,7 +111,7 @@ const again = 10 * time.Second
 
 // startLater runs a flow as soon as its clusters can be reached: the other flows of the file go on meanwhile.
 func startLater(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options) error {
-	for sleep(ctx, again) {
+	for pause.For(ctx, again) {
 		started, err := startOne(ctx, cfg, fc, opts)
 		if started || ctx.Err() != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/pause"
 )
 
 // guardEvery is how often a flow looks whether its own topics are still the ones that it began with.
@@ -41,7 +42,7 @@ func (f *flow) guard(ctx context.Context) error {
 				return f.vanished(t.Name, "deleted")
 			}
 		}
-		if !sleep(ctx, guardEvery) {
+		if !pause.For(ctx, guardEvery) {
 			return nil
 		}
 	}

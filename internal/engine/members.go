@@ -16,6 +16,7 @@ import (
 
 	"tidemark/internal/kafka"
 	"tidemark/internal/mirror"
+	"tidemark/internal/pause"
 )
 
 // heartbeatEvery is how often the lease is renewed. kgo sends heartbeats of its own, but its hooks hide the answers and
@@ -106,7 +107,7 @@ func (m *members) assigned(lanes []int32) {
 // it is ours is taken again only after a heartbeat that was answered since: otherwise two processes with one view of
 // the past would fence each other in turn.
 func (m *members) own(ctx, abort context.Context, n int32) {
-	pause := time.Second
+	wait := time.Second
 	for ctx.Err() == nil {
 		if !m.confirmed(ctx) {
 			return
@@ -124,13 +125,13 @@ func (m *members) own(ctx, abort context.Context, n int32) {
 			return
 		}
 		if time.Since(began) > time.Minute {
-			pause = time.Second
+			wait = time.Second
 		}
-		m.log.Warn("lane ended, trying again", "lane", n, "error", err, "pause", pause)
-		if !sleep(ctx, pause) {
+		m.log.Warn("lane ended, trying again", "lane", n, "error", err, "pause", wait)
+		if !pause.For(ctx, wait) {
 			return
 		}
-		pause = min(2*pause, 30*time.Second)
+		wait = min(2*wait, 30*time.Second)
 	}
 }
 
@@ -161,7 +162,7 @@ func (m *members) confirmed(ctx context.Context) bool {
 	from := m.lease.confirmed()
 	m.lease.ask()
 	for m.lease.confirmed() == from || !m.lease.Valid() {
-		if !sleep(ctx, 20*time.Millisecond) {
+		if !pause.For(ctx, 20*time.Millisecond) {
 			return false
 		}
 	}
@@ -345,15 +346,4 @@ func (m *members) goodbye(ctx context.Context, member string) error {
 		return nil
 	}
 	return err
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"tidemark/internal/groups"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/verdicts"
 	"tidemark/mm2"
 )
@@ -31,11 +32,11 @@ type positions struct {
 }
 
 func newPositions(f *flow) (*positions, error) {
-	filter, err := mm2.NewKeyedFilter("groups", f.cfg.Groups, f.cfg.GroupsExclude)
+	names, err := f.cfg.GroupNames()
 	if err != nil {
 		return nil, err
 	}
-	p := &positions{flow: f, reader: groups.NewReader(f.source, filter, f.log)}
+	p := &positions{flow: f, reader: groups.NewReader(f.source, names, f.log)}
 	p.owner = groups.NewOwner(f.target, p, int32(f.cfg.Lanes), f.cfg.SyncGroupOffsets, f.log)
 	if f.cfg.EmitCheckpoints {
 		p.checkpoints = groups.NewEmitter(f.emit, f.policy().CheckpointsTopic(f.cfg.Source), f.log)
@@ -148,7 +149,7 @@ func (p *positions) Publish(lane int32, key verdicts.Key, row *verdicts.Row) {
 	p.flow.mirror.Publish(lane, key, row)
 }
 
-func (p *positions) Checkpoint(group string, remote kafka.TP, upstream, downstream int64, metadata string) {
+func (p *positions) Checkpoint(group string, remote partition.ID, upstream, downstream int64, metadata string) {
 	if p.checkpoints != nil {
 		p.checkpoints.Checkpoint(mm2.Checkpoint{
 			Group: group, Topic: remote.Topic, Partition: remote.Partition, Upstream: upstream, Downstream: downstream, Metadata: metadata,

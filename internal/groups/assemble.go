@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 	"tidemark/offsetmap"
@@ -34,10 +35,6 @@ type position struct {
 	fresh  bool // the verdict is about the newest commit that we know
 }
 
-func (p position) tp() kafka.TP {
-	return kafka.TP{Topic: p.Partition.Topic, Partition: p.Partition.Number}
-}
-
 // taken is the last row of a position that counted.
 type taken struct {
 	row verdicts.Row
@@ -60,7 +57,7 @@ func (o *Owner) due() []*work {
 		}
 		g := o.groups[id]
 		if g == nil {
-			g = &group{wrote: map[kafka.TP]translate.Commit{}, took: map[kafka.TP]taken{}, emitted: map[kafka.TP]checkpoint{}, since: t}
+			g = &group{wrote: map[partition.ID]translate.Commit{}, took: map[partition.ID]taken{}, emitted: map[partition.ID]checkpoint{}, since: t}
 			o.groups[id] = g
 		} else if !o.dirty[id] && t.Before(g.lookAt) {
 			continue
@@ -83,7 +80,7 @@ func (o *Owner) due() []*work {
 
 // position gives one position of a group its verdict: the lane's, if it counts (GR1), or our own where no lane will ever
 // speak.
-func (o *Owner) position(id string, g *group, tp kafka.TP, live kafka.Committed, t time.Time) position {
+func (o *Owner) position(id string, g *group, tp partition.ID, live kafka.Committed, t time.Time) position {
 	p := blank(tp, "no lane has translated this commit yet")
 	fate, known := o.env.Topic(tp.Topic)
 	if !known {
@@ -124,7 +121,7 @@ func (o *Owner) position(id string, g *group, tp kafka.TP, live kafka.Committed,
 }
 
 // unread is a position that the source could not tell and that is not known from before: it holds its group (GR4).
-func (o *Owner) unread(tp kafka.TP) position {
+func (o *Owner) unread(tp partition.ID) position {
 	p := blank(tp, "the source could not read this position")
 	if fate, known := o.env.Topic(tp.Topic); known && fate.Mirrored {
 		p.Partition.Topic, p.remote = fate.Remote, true
@@ -133,9 +130,9 @@ func (o *Owner) unread(tp kafka.TP) position {
 }
 
 // blank is a position without an answer.
-func blank(tp kafka.TP, why string) position {
+func blank(tp partition.ID, why string) position {
 	return position{Row: translate.Row{
-		Partition: translate.Partition{Topic: tp.Topic, Number: tp.Partition}, Committed: translate.Unknown, LogStart: translate.Unknown,
+		Partition: tp, Committed: translate.Unknown,
 		Verdict: translate.Verdict{Kind: translate.Pending, Target: translate.NoPosition, Reason: why},
 	}}
 }
@@ -151,7 +148,7 @@ func (f Fate) means(v verdicts.Row) bool {
 // passed says whether our view of the source passed over a commit on its way forward in the last polls. A lane in
 // another process polls at other times: of a group that commits all the time we never see the very offsets it sees. A
 // translation of an older commit is early at most.
-func (o *Owner) passed(id string, tp kafka.TP, committed int64) bool {
+func (o *Owner) passed(id string, tp partition.ID, committed int64) bool {
 	to := int64(-1)
 	for _, s := range slices.Backward(o.past) {
 		c, ok := s.Positions[id][tp]

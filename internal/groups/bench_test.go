@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // BenchmarkIdle is what a poll and a round cost when nothing changed: 1,000 groups with 10 positions each.
@@ -14,10 +15,10 @@ func BenchmarkIdle(b *testing.B) {
 	for n := range int32(lanes) {
 		o.Own(n, true)
 	}
-	s := Snapshot{Positions: map[string]map[kafka.TP]kafka.Committed{}}
+	s := Snapshot{Positions: map[string]map[partition.ID]kafka.Committed{}}
 	for i := range 1000 {
 		g := fmt.Sprintf("group-%d", i)
-		s.Positions[g] = map[kafka.TP]kafka.Committed{}
+		s.Positions[g] = map[partition.ID]kafka.Committed{}
 		o.groups[g] = &group{lookAt: time.Now().Add(time.Hour)}
 		for p := range int32(10) {
 			s.Positions[g][orders(p)] = kafka.Committed{Offset: int64(p)}

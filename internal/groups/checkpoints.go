@@ -16,12 +16,12 @@ func (o *Owner) checkpoints(w *work) {
 			continue
 		}
 		c := checkpoint{int64(p.Committed), int64(p.Verdict.Target), p.Metadata}
-		last, had := w.g.emitted[p.tp()]
+		last, had := w.g.emitted[p.Partition]
 		if had && !c.follows(last, p.fresh && !w.stale) {
 			continue
 		}
-		w.g.emitted[p.tp()] = c
-		o.env.Checkpoint(w.id, p.tp(), c.upstream, c.downstream, c.metadata)
+		w.g.emitted[p.Partition] = c
+		o.env.Checkpoint(w.id, p.Partition, c.upstream, c.downstream, c.metadata)
 	}
 }
 

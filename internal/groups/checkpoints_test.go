@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/translate"
 )
 
@@ -50,7 +50,7 @@ func TestCheckpointsOnly(t *testing.T) {
 		f.round()
 	}
 	_, cs := f.env.since()
-	if want := []said{{"g", kafka.TP{Topic: "A.orders"}, 10, 11, "m"}}; !cmp.Equal(cs, want, cmp.AllowUnexported(said{})) {
+	if want := []said{{"g", partition.ID{Topic: "A.orders"}, 10, 11, "m"}}; !cmp.Equal(cs, want, cmp.AllowUnexported(said{})) {
 		t.Errorf("handed over %v, want %v", cs, want)
 	}
 	if s := f.state("g", translate.NothingToWrite); !strings.Contains(s.Reason, "off") {

@@ -10,6 +10,7 @@ import (
 
 	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
+	"tidemark/internal/pause"
 	"tidemark/mm2"
 )
 
@@ -55,7 +56,7 @@ func (e *Emitter) Checkpoint(c mm2.Checkpoint) { e.Offer(c) }
 func (e *Emitter) Run(ctx context.Context) error {
 	failing := false
 	for {
-		more := sleep(ctx, emitEvery)
+		more := pause.For(ctx, emitEvery)
 		err := e.last(ctx, more)
 		switch {
 		case err != nil && !failing && more:

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
@@ -48,7 +49,7 @@ func (c *clock) pass(d time.Duration) {
 // said is a checkpoint as the environment gets it.
 type said struct {
 	group    string
-	remote   kafka.TP
+	remote   partition.ID
 	up, down int64
 	metadata string
 }
@@ -104,7 +105,7 @@ func (e *env) Publish(lane int32, key verdicts.Key, row *verdicts.Row) {
 	e.owner.Apply(key, row)
 }
 
-func (e *env) Checkpoint(group string, remote kafka.TP, up, down int64, metadata string) {
+func (e *env) Checkpoint(group string, remote partition.ID, up, down int64, metadata string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.checkpoints = append(e.checkpoints, said{group, remote, up, down, metadata})
@@ -146,7 +147,7 @@ type fix struct {
 	env            *env
 	clock          *clock
 	log            *logged
-	positions      map[string]map[kafka.TP]kafka.Committed // hand-made source
+	positions      map[string]map[partition.ID]kafka.Committed // hand-made source
 	info           map[string]Info
 }
 
@@ -159,7 +160,7 @@ var (
 func newFix(t *testing.T, opts ...kfake.Opt) *fix {
 	t.Helper()
 	opts = append([]kfake.Opt{kfake.SeedTopics(10, "orders", "bills", "logs", "A.orders", "A.bills")}, opts...)
-	f := &fix{T: t, clock: &clock{at: time.Now()}, log: &logged{}, positions: map[string]map[kafka.TP]kafka.Committed{}, info: map[string]Info{}}
+	f := &fix{T: t, clock: &clock{at: time.Now()}, log: &logged{}, positions: map[string]map[partition.ID]kafka.Committed{}, info: map[string]Info{}}
 	f.src, f.dst = testcluster.NewPair(t, opts...)
 	f.source, f.target = openClient(t, "A", f.src), openClient(t, "B", f.dst)
 	f.env = &env{fates: map[string]Fate{
@@ -193,12 +194,12 @@ func (f *fix) newOwner(write bool) *Owner {
 	return o
 }
 
-func orders(p int32) kafka.TP { return kafka.TP{Topic: "orders", Partition: p} }
+func orders(p int32) partition.ID { return partition.ID{Topic: "orders", Partition: p} }
 
 // commit sets a hand-made position of the source; an offset below 0 removes it.
-func (f *fix) commit(group string, tp kafka.TP, offset int64, metadata ...string) {
+func (f *fix) commit(group string, tp partition.ID, offset int64, metadata ...string) {
 	if f.positions[group] == nil {
-		f.positions[group] = map[kafka.TP]kafka.Committed{}
+		f.positions[group] = map[partition.ID]kafka.Committed{}
 	}
 	if offset < 0 {
 		delete(f.positions[group], tp)
@@ -209,7 +210,7 @@ func (f *fix) commit(group string, tp kafka.TP, offset int64, metadata ...string
 
 // poll hands the hand-made source over.
 func (f *fix) poll() {
-	s := Snapshot{At: f.clock.now(), Groups: map[string]Info{}, Positions: map[string]map[kafka.TP]kafka.Committed{}}
+	s := Snapshot{At: f.clock.now(), Groups: map[string]Info{}, Positions: map[string]map[partition.ID]kafka.Committed{}}
 	maps.Copy(s.Groups, f.info)
 	for g, ps := range f.positions {
 		if _, ok := s.Groups[g]; !ok {
@@ -237,7 +238,7 @@ func none(k translate.Kind, reason string) translate.Verdict {
 }
 
 // judge is a lane that publishes a row.
-func (f *fix) judge(group string, tp kafka.TP, committed int64, v translate.Verdict, metadata ...string) {
+func (f *fix) judge(group string, tp partition.ID, committed int64, v translate.Verdict, metadata ...string) {
 	r := made(committed, v, metadata...)
 	r.RemoteTopic, r.At = "A."+tp.Topic, f.clock.now()
 	f.owner.Apply(verdicts.Key{Group: group, Topic: tp.Topic, Partition: tp.Partition}, &r)
@@ -268,16 +269,16 @@ func (f *fix) state(group string, want translate.WriteKind) translate.WriteState
 }
 
 // at is what the target has for a remote partition; -1 if nothing.
-func (f *fix) at(group string, tp kafka.TP) int64 {
+func (f *fix) at(group string, tp partition.ID) int64 {
 	f.Helper()
-	c, ok := f.all(group)[kafka.TP{Topic: "A." + tp.Topic, Partition: tp.Partition}]
+	c, ok := f.all(group)[partition.ID{Topic: "A." + tp.Topic, Partition: tp.Partition}]
 	if !ok {
 		return -1
 	}
 	return c.Offset
 }
 
-func (f *fix) all(group string) map[kafka.TP]kafka.Committed {
+func (f *fix) all(group string) map[partition.ID]kafka.Committed {
 	f.Helper()
 	got, failed, err := f.target.FetchPositions(f.ctx(), []string{group}, false)
 	if err != nil || failed[group] != nil {
@@ -287,7 +288,7 @@ func (f *fix) all(group string) map[kafka.TP]kafka.Committed {
 }
 
 // want checks the target's position.
-func (f *fix) want(group string, tp kafka.TP, offset int64) {
+func (f *fix) want(group string, tp partition.ID, offset int64) {
 	f.Helper()
 	if got := f.at(group, tp); got != offset {
 		f.Errorf("%s stands at %d on A.%v, want %d", group, got, tp, offset)
@@ -295,7 +296,7 @@ func (f *fix) want(group string, tp kafka.TP, offset int64) {
 }
 
 // others commits on the target as a client of the application does, with a leader epoch if it read something.
-func (f *fix) others(group string, tp kafka.TP, offset int64, epoch int32) {
+func (f *fix) others(group string, tp partition.ID, offset int64, epoch int32) {
 	f.Helper()
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Version, req.Group = 8, group

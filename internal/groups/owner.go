@@ -8,6 +8,8 @@ import (
 
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 )
@@ -45,7 +47,7 @@ type Environment interface {
 	Leased() bool
 	// Checkpoint hands over a position for the checkpoints topic, when there is news. It does not block, and is called
 	// from several goroutines, never from two for one group.
-	Checkpoint(group string, remote kafka.TP, upstream, downstream int64, metadata string)
+	Checkpoint(group string, remote partition.ID, upstream, downstream int64, metadata string)
 }
 
 // Owner puts together and writes the groups whose verdicts partitions this process owns. Own, Apply and Take may be
@@ -73,9 +75,9 @@ type Owner struct {
 
 // group is what this process knows about one group that it owns.
 type group struct {
-	wrote   map[kafka.TP]translate.Commit // by remote partition: the last commits of ours
-	took    map[kafka.TP]taken            // by source partition: the last rows that counted
-	emitted map[kafka.TP]checkpoint       // by remote partition
+	wrote   map[partition.ID]translate.Commit // by remote partition: the last commits of ours
+	took    map[partition.ID]taken            // by source partition: the last rows that counted
+	emitted map[partition.ID]checkpoint       // by remote partition
 	state   translate.WriteState
 	since   time.Time // when the state became of this kind
 	said    bool      // it is in the log
@@ -168,7 +170,7 @@ func (o *Owner) Take(s Snapshot) {
 	o.nudge()
 }
 
-func same(a, b map[kafka.TP]kafka.Committed) bool {
+func same(a, b map[partition.ID]kafka.Committed) bool {
 	if len(a) != len(b) || a == nil {
 		return false
 	}
@@ -202,7 +204,7 @@ func (o *Owner) Run(ctx context.Context) error {
 		case <-o.wake:
 		case <-t.C:
 		}
-		if !sleep(ctx, gather) {
+		if !pause.For(ctx, gather) {
 			return nil
 		}
 		err := o.Round(ctx)

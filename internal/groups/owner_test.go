@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 )
@@ -20,14 +21,14 @@ func TestFirstCommitWaits(t *testing.T) {
 	commits := counts(f.dst, kmsg.OffsetCommit)
 	f.commit("g", orders(0), 10)
 	f.commit("g", orders(1), 20)
-	f.commit("g", kafka.TP{Topic: "bills"}, 30)
-	f.commit("g", kafka.TP{Topic: "logs"}, 40) // a final no from the start
+	f.commit("g", partition.ID{Topic: "bills"}, 30)
+	f.commit("g", partition.ID{Topic: "logs"}, 40) // a final no from the start
 	f.poll()
 	f.judge("g", orders(0), 10, exact(11))
-	f.judge("g", kafka.TP{Topic: "bills"}, 30, exact(33))
+	f.judge("g", partition.ID{Topic: "bills"}, 30, exact(33))
 	f.round()
 	s := f.state("g", translate.Waiting)
-	if want := []translate.Partition{{Topic: "A.orders", Number: 1}}; !cmp.Equal(s.Partitions, want) {
+	if want := []partition.ID{{Topic: "A.orders", Partition: 1}}; !cmp.Equal(s.Partitions, want) {
 		t.Errorf("the group waits for %v, want %v", s.Partitions, want)
 	}
 	if n := commits.Hits(); n != 0 {
@@ -36,7 +37,7 @@ func TestFirstCommitWaits(t *testing.T) {
 	f.judge("g", orders(1), 20, exact(22))
 	f.round()
 	f.state("g", translate.Written)
-	want := map[kafka.TP]kafka.Committed{
+	want := map[partition.ID]kafka.Committed{
 		{Topic: "A.orders"}:               {Offset: 11, LeaderEpoch: -1},
 		{Topic: "A.orders", Partition: 1}: {Offset: 22, LeaderEpoch: -1},
 		{Topic: "A.bills"}:                {Offset: 33, LeaderEpoch: -1},
@@ -251,7 +252,7 @@ func TestLaneMovesAway(t *testing.T) {
 	f.round()
 	f.want("g", orders(0), 111)
 	_, cs := f.env.since()
-	want := []said{{"g", kafka.TP{Topic: "A.orders"}, 50, 55, ""}}
+	want := []said{{"g", partition.ID{Topic: "A.orders"}, 50, 55, ""}}
 	if !cmp.Equal(cs, want, cmp.AllowUnexported(said{})) {
 		t.Errorf("checkpoints after the lane came back: %v, want %v", cs, want)
 	}
@@ -280,7 +281,7 @@ func TestCase19MetadataAndEpoch(t *testing.T) {
 		f.poll()
 		f.judge("g", orders(0), 10, exact(11), metadata)
 		f.round()
-		got := f.all("g")[kafka.TP{Topic: "A.orders"}]
+		got := f.all("g")[partition.ID{Topic: "A.orders"}]
 		if want := (kafka.Committed{Offset: 11, LeaderEpoch: -1, Metadata: metadata}); got != want {
 			t.Errorf("committed %+v, want %+v", got, want)
 		}
@@ -293,7 +294,7 @@ func TestCase19MetadataAndEpoch(t *testing.T) {
 		f.poll()
 		f.judge("g", orders(0), 10, exact(11), metadata, "2")
 		f.round()
-		if got := f.all("g")[kafka.TP{Topic: "A.orders"}].Metadata; got != metadata+"2" {
+		if got := f.all("g")[partition.ID{Topic: "A.orders"}].Metadata; got != metadata+"2" {
 			t.Errorf("metadata on the target is %.20q, want the new one", got)
 		}
 	}

@@ -3,7 +3,7 @@ package groups
 import (
 	"time"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 )
@@ -27,7 +27,7 @@ type publication struct {
 }
 
 // say publishes our own row about a position that no lane answers for, unless the log has it.
-func (o *Owner) say(id string, tp kafka.TP, v translate.Verdict, committed int64, t time.Time) {
+func (o *Owner) say(id string, tp partition.ID, v translate.Verdict, committed int64, t time.Time) {
 	key := verdicts.Key{Group: id, Topic: tp.Topic, Partition: tp.Partition}
 	old, ok := o.rows[key]
 	if ok && old.Verdict == v && old.Committed == committed {
@@ -83,7 +83,7 @@ func (o *Owner) explain(now Snapshot, t time.Time) {
 			continue
 		}
 		if o.owns(id) {
-			o.say(id, kafka.TP{Partition: verdicts.WholeGroup}, v, translate.Unknown, t)
+			o.say(id, partition.ID{Partition: verdicts.WholeGroup}, v, translate.Unknown, t)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (o *Owner) explain(now Snapshot, t time.Time) {
 func (o *Owner) count(s Snapshot) {
 	for key := range o.rows {
 		info := s.Groups[key.Group]
-		_, there := s.Positions[key.Group][kafka.TP{Topic: key.Topic, Partition: key.Partition}]
+		_, there := s.Positions[key.Group][partition.ID{Topic: key.Topic, Partition: key.Partition}]
 		if key.Partition == verdicts.WholeGroup {
 			there = info.Excluded != "" || info.Denied != ""
 		}

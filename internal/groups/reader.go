@@ -5,10 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"strings"
 	"time"
 
+	"tidemark/internal/consumer"
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 	"tidemark/internal/verdicts"
 	"tidemark/mm2"
 )
@@ -16,17 +18,17 @@ import (
 // Info is what the source says about a group.
 type Info struct {
 	Type, State, Protocol string
-	Excluded              string     // the rule that excludes it; empty when its positions are carried
-	Denied                string     // the access right that is missing to read its positions
-	StaleSince            time.Time  // zero, or since when its positions, or some of them, could not be read
-	Unread                []kafka.TP // positions that could not be read and are not known from before
+	Excluded              string         // the rule that excludes it; empty when its positions are carried
+	Denied                string         // the access right that is missing to read its positions
+	StaleSince            time.Time      // zero, or since when its positions, or some of them, could not be read
+	Unread                []partition.ID // positions that could not be read and are not known from before
 }
 
 // Snapshot is the source's groups at one time. It is not changed after it was made.
 type Snapshot struct {
 	At         time.Time
 	Groups     map[string]Info
-	Positions  map[string]map[kafka.TP]kafka.Committed
+	Positions  map[string]map[partition.ID]kafka.Committed
 	Incomplete bool // some brokers did not list their groups: one that is not here may exist
 }
 
@@ -39,8 +41,8 @@ func (s Snapshot) answers(group string) bool {
 }
 
 // ByPartition turns positions round, for lanes: excluded groups are left out.
-func (s Snapshot) ByPartition() map[kafka.TP][]verdicts.Commit {
-	out := map[kafka.TP][]verdicts.Commit{}
+func (s Snapshot) ByPartition() map[partition.ID][]verdicts.Commit {
+	out := map[partition.ID][]verdicts.Commit{}
 	for g, ps := range s.Positions {
 		if s.Groups[g].Excluded != "" {
 			continue
@@ -55,16 +57,16 @@ func (s Snapshot) ByPartition() map[kafka.TP][]verdicts.Commit {
 // Reader polls the source.
 type Reader struct {
 	source *kafka.Client
-	filter *mm2.Filter
+	names  *mm2.Filter
 	log    *slog.Logger
 	last   Snapshot
 	stale  map[string]time.Time // groups that do not answer, since when
 	said   string
 }
 
-// NewReader makes a Reader of the groups that filter accepts; the others are listed with the rule that excludes them.
-func NewReader(source *kafka.Client, filter *mm2.Filter, log *slog.Logger) *Reader {
-	return &Reader{source: source, filter: filter, log: log, stale: map[string]time.Time{}}
+// NewReader makes a Reader of the groups whose names are accepted; the others are listed with the rule that excludes them.
+func NewReader(source *kafka.Client, names *mm2.Filter, log *slog.Logger) *Reader {
+	return &Reader{source: source, names: names, log: log, stale: map[string]time.Time{}}
 }
 
 // pollLimit bounds a poll, so that a broker that does not answer does not stop the groups of the others. franz-go would
@@ -81,10 +83,10 @@ func (r *Reader) Poll(ctx context.Context) (Snapshot, error) {
 	if err != nil && !incomplete {
 		return Snapshot{}, err
 	}
-	s := Snapshot{At: time.Now(), Groups: map[string]Info{}, Positions: map[string]map[kafka.TP]kafka.Committed{}, Incomplete: incomplete}
+	s := Snapshot{At: time.Now(), Groups: map[string]Info{}, Positions: map[string]map[partition.ID]kafka.Committed{}, Incomplete: incomplete}
 	var ask []string
 	for _, g := range listed {
-		in := Info{Type: g.Type, State: g.State, Protocol: g.ProtocolType, Excluded: r.excluded(g)}
+		in := Info{Type: g.Type, State: g.State, Protocol: g.ProtocolType, Excluded: consumer.Excluded(g.Listed(), r.names)}
 		s.Groups[g.ID] = in
 		if in.Excluded == "" {
 			ask = append(ask, g.ID)
@@ -122,7 +124,7 @@ func (r *Reader) Poll(ctx context.Context) (Snapshot, error) {
 
 // keep marks a group stale and carries over what is known of the positions that could not be read. A position that is
 // not known must not look like one that does not exist: its group would be written without it.
-func (r *Reader) keep(s *Snapshot, g string, got map[kafka.TP]kafka.Committed, failed error) {
+func (r *Reader) keep(s *Snapshot, g string, got map[partition.ID]kafka.Committed, failed error) {
 	in := s.Groups[g]
 	if r.stale[g].IsZero() {
 		r.stale[g] = s.At
@@ -133,7 +135,7 @@ func (r *Reader) keep(s *Snapshot, g string, got map[kafka.TP]kafka.Committed, f
 	}
 	old := r.last.Positions[g]
 	if some, ok := errors.AsType[*kafka.ErrPartitions](failed); ok {
-		now := map[kafka.TP]kafka.Committed{}
+		now := map[partition.ID]kafka.Committed{}
 		maps.Copy(now, got)
 		for tp := range some.Partitions {
 			if c, known := old[tp]; known {
@@ -150,21 +152,6 @@ func (r *Reader) keep(s *Snapshot, g string, got map[kafka.TP]kafka.Committed, f
 		s.Positions[g] = old
 	}
 	s.Groups[g] = in
-}
-
-// excluded says why a group's positions are not carried. Groups of consumers, simple ones that only store offsets, and
-// Streams groups (KIP-1071) have positions.
-func (r *Reader) excluded(g kafka.Group) string {
-	switch protocol := g.ProtocolType; {
-	case strings.EqualFold(g.Type, "share"):
-		return "share groups have no positions to carry"
-	case protocol != "" && protocol != "consumer" && protocol != "streams":
-		return "protocol type " + protocol + " keeps no consumer positions"
-	}
-	if ok, rule := r.filter.Match(g.ID); !ok {
-		return rule
-	}
-	return ""
 }
 
 // tell logs trouble when it appears, changes or ends.
@@ -207,19 +194,8 @@ func (r *Reader) Run(ctx context.Context, interval time.Duration, take func(Snap
 			failing = false
 			take(s)
 		}
-		if !sleep(ctx, interval) {
+		if !pause.For(ctx, interval) {
 			return nil
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }

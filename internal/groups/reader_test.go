@@ -16,44 +16,22 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 )
 
-// TestCase26WhichGroups: every group with positions counts, whatever made it; others are listed with the reason.
-func TestCase26WhichGroups(t *testing.T) {
-	r := reader(t, nil, &logged{})
-	for _, c := range []struct {
-		g    kafka.Group
-		want string // part of the reason; empty: carried
-	}{
-		{kafka.Group{ID: "classic", Type: "Classic", ProtocolType: "consumer"}, ""},
-		{kafka.Group{ID: "kip-848", Type: "consumer", ProtocolType: "consumer"}, ""},
-		{kafka.Group{ID: "simple", Type: "classic"}, ""},
-		{kafka.Group{ID: "old broker", ProtocolType: "consumer"}, ""},
-		{kafka.Group{ID: "kip-1071", Type: "streams", ProtocolType: "streams"}, ""},
-		{kafka.Group{ID: "share", Type: "Share", ProtocolType: "share"}, "share groups"},
-		{kafka.Group{ID: "share by its protocol", ProtocolType: "share"}, "share"},
-		{kafka.Group{ID: "connect", Type: "classic", ProtocolType: "connect"}, "connect"},
-		{kafka.Group{ID: "secret-1", ProtocolType: "consumer"}, "secret"},
-	} {
-		if got := r.excluded(c.g); c.want == "" && got != "" || !strings.Contains(got, c.want) {
-			t.Errorf("%s: excluded for %q, want %q", c.g.ID, got, c.want)
-		}
-	}
-}
-
 // TestPoll: a simple group and a live one are read alike; an excluded one is listed, and no lane hears of it.
 func TestPoll(t *testing.T) {
 	f := newFix(t)
-	simple := map[kafka.TP]kafka.Committed{orders(0): {Offset: 0, Metadata: "m"}, orders(4): {Offset: 9}}
+	simple := map[partition.ID]kafka.Committed{orders(0): {Offset: 0, Metadata: "m"}, orders(4): {Offset: 9}}
 	if _, err := f.source.CommitPositions(f.ctx(), "simple", simple); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.source.CommitPositions(f.ctx(), "live", map[kafka.TP]kafka.Committed{orders(1): {Offset: 5}}); err != nil {
+	if _, err := f.source.CommitPositions(f.ctx(), "live", map[partition.ID]kafka.Committed{orders(1): {Offset: 5}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.source.CommitPositions(f.ctx(), "secret-x", map[kafka.TP]kafka.Committed{orders(1): {Offset: 5}}); err != nil {
+	if _, err := f.source.CommitPositions(f.ctx(), "secret-x", map[partition.ID]kafka.Committed{orders(1): {Offset: 5}}); err != nil {
 		t.Fatal(err)
 	}
 	join(t, f.src, f.source, "live", "orders")
@@ -62,7 +40,7 @@ func TestPoll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]map[kafka.TP]kafka.Committed{
+	want := map[string]map[partition.ID]kafka.Committed{
 		"simple": {orders(0): {Offset: 0, LeaderEpoch: -1, Metadata: "m"}, orders(4): {Offset: 9, LeaderEpoch: -1}},
 		"live":   {orders(1): {Offset: 5, LeaderEpoch: -1}},
 	}
@@ -79,7 +57,7 @@ func TestPoll(t *testing.T) {
 	if got := by[orders(0)]; len(by) != 3 || !slices.Equal(got, []verdicts.Commit{{Group: "simple", Offset: 0, Metadata: "m"}}) {
 		t.Errorf("by partition: %v", by)
 	}
-	s.Positions["secret-x"] = map[kafka.TP]kafka.Committed{orders(7): {}}
+	s.Positions["secret-x"] = map[partition.ID]kafka.Committed{orders(7): {}}
 	if _, there := s.ByPartition()[orders(7)]; there {
 		t.Error("lanes are told positions of an excluded group")
 	}
@@ -91,7 +69,7 @@ func TestCase32IdleGroups(t *testing.T) {
 	f := newFix(t)
 	r := reader(t, f.source, f.log)
 	set := func(g string, to int64) {
-		if _, err := f.source.CommitPositions(f.ctx(), g, map[kafka.TP]kafka.Committed{orders(0): {Offset: to}}); err != nil {
+		if _, err := f.source.CommitPositions(f.ctx(), g, map[partition.ID]kafka.Committed{orders(0): {Offset: to}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -133,7 +111,7 @@ func twoGroups(f *fix) (here, there string) {
 		}
 	}
 	for _, g := range []string{here, there} {
-		if _, err := f.source.CommitPositions(f.ctx(), g, map[kafka.TP]kafka.Committed{orders(0): {Offset: 5}}); err != nil {
+		if _, err := f.source.CommitPositions(f.ctx(), g, map[partition.ID]kafka.Committed{orders(0): {Offset: 5}}); err != nil {
 			f.Fatal(err)
 		}
 	}
@@ -156,7 +134,7 @@ func TestCoordinatorAway(t *testing.T) {
 	}
 	poll()
 	list := f.src.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListGroups}, Nodes: []int32{1}, Err: kerr.ClusterAuthorizationFailed, Count: -1})
-	if _, err := f.source.CommitPositions(f.ctx(), here, map[kafka.TP]kafka.Committed{orders(0): {Offset: 6}}); err != nil {
+	if _, err := f.source.CommitPositions(f.ctx(), here, map[partition.ID]kafka.Committed{orders(0): {Offset: 6}}); err != nil {
 		t.Fatal(err)
 	}
 	s := poll()
@@ -221,7 +199,7 @@ func TestStartWhileCoordinatorAway(t *testing.T) {
 // TestPartOfAGroup: positions of a group that could not be read hold its first commit, or keep their last known value.
 func TestPartOfAGroup(t *testing.T) {
 	f := newFix(t)
-	tps := map[kafka.TP]kafka.Committed{orders(0): {Offset: 5}, orders(1): {Offset: 6}}
+	tps := map[partition.ID]kafka.Committed{orders(0): {Offset: 5}, orders(1): {Offset: 6}}
 	if _, err := f.source.CommitPositions(f.ctx(), "g", tps); err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +240,7 @@ func TestPartOfAGroup(t *testing.T) {
 	f.judge("g", orders(1), 6, exact(60))
 	for range 2 {
 		s := poll()
-		if in := s.Groups["g"]; !cmp.Equal(in.Unread, []kafka.TP{orders(1)}) || in.StaleSince.IsZero() {
+		if in := s.Groups["g"]; !cmp.Equal(in.Unread, []partition.ID{orders(1)}) || in.StaleSince.IsZero() {
 			t.Errorf("the group is %+v", in)
 		}
 		f.judge("g", orders(0), 7, exact(70))
@@ -288,10 +266,10 @@ func TestPartOfAGroup(t *testing.T) {
 // TestDeniedOnTheSource: a group that may not be read has a row that says which right is missing.
 func TestDeniedOnTheSource(t *testing.T) {
 	f := newFix(t)
-	if _, err := f.source.CommitPositions(f.ctx(), "g", map[kafka.TP]kafka.Committed{orders(0): {Offset: 5}}); err != nil {
+	if _, err := f.source.CommitPositions(f.ctx(), "g", map[partition.ID]kafka.Committed{orders(0): {Offset: 5}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.source.CommitPositions(f.ctx(), "open", map[kafka.TP]kafka.Committed{orders(0): {Offset: 5}}); err != nil {
+	if _, err := f.source.CommitPositions(f.ctx(), "open", map[partition.ID]kafka.Committed{orders(0): {Offset: 5}}); err != nil {
 		t.Fatal(err)
 	}
 	f.src.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Group: "g", Err: kerr.GroupAuthorizationFailed, Count: -1})
@@ -312,7 +290,7 @@ func TestDeniedOnTheSource(t *testing.T) {
 func TestSourceAway(t *testing.T) {
 	f := newFix(t)
 	twoLines := func() int { return strings.Count(f.log.String(), "cannot be read from the source") }
-	if _, err := f.source.CommitPositions(f.ctx(), "g", map[kafka.TP]kafka.Committed{orders(0): {Offset: 5}}); err != nil {
+	if _, err := f.source.CommitPositions(f.ctx(), "g", map[partition.ID]kafka.Committed{orders(0): {Offset: 5}}); err != nil {
 		t.Fatal(err)
 	}
 	fault := f.src.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListGroups}, Err: kerr.ClusterAuthorizationFailed, Count: -1})
@@ -339,7 +317,7 @@ func TestSourceAway(t *testing.T) {
 // TestDeletedOnTheSource plays the deletion of positions and groups on a cluster (field case 25).
 func TestDeletedOnTheSource(t *testing.T) {
 	f := newFix(t)
-	tps := map[kafka.TP]kafka.Committed{orders(0): {Offset: 5}, orders(1): {Offset: 6}}
+	tps := map[partition.ID]kafka.Committed{orders(0): {Offset: 5}, orders(1): {Offset: 6}}
 	for _, g := range []string{"some", "all"} {
 		if _, err := f.source.CommitPositions(f.ctx(), g, tps); err != nil {
 			t.Fatal(err)

@@ -7,14 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
+	"maps"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sync/errgroup"
 
+	"tidemark/internal/consumer"
 	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/translate"
 	"tidemark/offsetmap"
 )
@@ -33,7 +35,7 @@ type view struct {
 	listed    bool // the target gave a list of groups, complete but for the hidden ones
 	groups    map[string]kafka.Group
 	hidden    error // brokers that did not list their groups
-	positions map[string]map[kafka.TP]kafka.Committed
+	positions map[string]map[partition.ID]kafka.Committed
 	failed    map[string]error
 }
 
@@ -122,9 +124,9 @@ func (o *Owner) look(ctx context.Context, due []*work) (view, error) {
 	for _, g := range listed {
 		v.groups[g.ID] = g
 	}
-	ask := map[string][]kafka.TP{}
+	ask := map[string][]partition.ID{}
 	for _, w := range due {
-		if g, ok := v.groups[w.id]; ok && strings.EqualFold(g.State, "Empty") || !ok && v.hidden == nil {
+		if g, ok := v.groups[w.id]; ok && consumer.Empty(g.State) || !ok && v.hidden == nil {
 			ask[w.id] = w.remotes()
 		}
 	}
@@ -133,10 +135,10 @@ func (o *Owner) look(ctx context.Context, due []*work) (view, error) {
 }
 
 // remotes are the positions of the target that the group's rows are about.
-func (w *work) remotes() (tps []kafka.TP) {
+func (w *work) remotes() (tps []partition.ID) {
 	for _, p := range w.rows {
 		if p.remote {
-			tps = append(tps, p.tp())
+			tps = append(tps, p.Partition)
 		}
 	}
 	return tps
@@ -181,9 +183,7 @@ func (o *Owner) one(ctx context.Context, w *work, v view) error {
 			return err
 		}
 		done, err := o.write(ctx, w.id, commits)
-		for p, c := range done {
-			w.g.wrote[kafka.TP{Topic: p.Topic, Partition: p.Number}] = c
-		}
+		maps.Copy(w.g.wrote, done)
 		if _, live := errors.AsType[*kafka.ErrGroupLive](err); live {
 			state, after = translate.WriteState{Kind: translate.Active, GroupState: "not Empty any more"}, retry
 		} else if err != nil {
@@ -202,8 +202,8 @@ func (o *Owner) one(ctx context.Context, w *work, v view) error {
 }
 
 // present is the target's last commit of a position.
-func (w *work) present(p position, now map[kafka.TP]kafka.Committed, open map[kafka.TP]error) *translate.Present {
-	tp := p.tp()
+func (w *work) present(p position, now map[partition.ID]kafka.Committed, open map[partition.ID]error) *translate.Present {
+	tp := p.Partition
 	if _, pending := open[tp]; pending {
 		return &translate.Present{Offset: -1, Pending: true}
 	}
@@ -228,7 +228,7 @@ func (w *work) present(p position, now map[kafka.TP]kafka.Committed, open map[ka
 
 // unstable gives the partitions that a transaction on the target is about to commit (KIP-447), if they are the only
 // ones that were not read.
-func unstable(err error) (open map[kafka.TP]error, only bool) {
+func unstable(err error) (open map[partition.ID]error, only bool) {
 	e, ok := errors.AsType[*kafka.ErrPartitions](err)
 	if !ok {
 		return nil, false
@@ -265,10 +265,10 @@ func (o *Owner) may(w *work, v view) error {
 
 // write commits the whole group with one request. It is the one place where positions of the target are changed, so that
 // a compare-and-set can take its place. The result holds what was acknowledged; the error names what was not.
-func (o *Owner) write(ctx context.Context, id string, commits map[translate.Partition]translate.Commit) (map[translate.Partition]translate.Commit, error) {
-	pos := make(map[kafka.TP]kafka.Committed, len(commits))
+func (o *Owner) write(ctx context.Context, id string, commits map[partition.ID]translate.Commit) (map[partition.ID]translate.Commit, error) {
+	pos := make(map[partition.ID]kafka.Committed, len(commits))
 	for p, c := range commits {
-		pos[kafka.TP{Topic: p.Topic, Partition: p.Number}] = kafka.Committed{Offset: int64(c.Offset), LeaderEpoch: -1, Metadata: c.Metadata}
+		pos[p] = kafka.Committed{Offset: int64(c.Offset), LeaderEpoch: -1, Metadata: c.Metadata}
 	}
 	refused, err := o.target.CommitPositions(ctx, id, pos)
 	if err != nil {
@@ -278,9 +278,9 @@ func (o *Owner) write(ctx context.Context, id string, commits map[translate.Part
 	if len(refused) > 0 {
 		err = &kafka.ErrPartitions{What: fmt.Sprintf("commit positions of group %q", id), Cluster: o.target.Cluster().Alias, Partitions: refused}
 	}
-	done := make(map[translate.Partition]translate.Commit, len(commits))
+	done := make(map[partition.ID]translate.Commit, len(commits))
 	for p, c := range commits {
-		if refused[kafka.TP{Topic: p.Topic, Partition: p.Number}] == nil {
+		if refused[p] == nil {
 			done[p] = c
 		}
 	}

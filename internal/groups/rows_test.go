@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 )
@@ -118,7 +118,7 @@ func TestLaneThatStops(t *testing.T) {
 // TestOwnRows: positions that no lane answers for get a row of ours, once; it is given again until it is in the log.
 func TestOwnRows(t *testing.T) {
 	f := newFix(t)
-	logs := kafka.TP{Topic: "logs"}
+	logs := partition.ID{Topic: "logs"}
 	f.commit("g", logs, 10)
 	f.info["connect-x"] = Info{Excluded: "protocol type connect keeps no consumer positions"}
 	f.info["closed"] = Info{Denied: `DESCRIBE on group "closed" is missing on cluster A`, StaleSince: f.clock.now()}
@@ -184,7 +184,7 @@ func TestRowsOfTheLogComeFirst(t *testing.T) {
 	lane := f.owner.lane("g")
 	f.owner.Own(lane, false)
 	f.owner.Own(lane, true)
-	f.commit("g", kafka.TP{Topic: "logs"}, 10)
+	f.commit("g", partition.ID{Topic: "logs"}, 10)
 	f.poll()
 	f.round()
 	row := verdicts.Row{Version: 1, Committed: 10, CommitAt: -1, ClaimEpoch: -1, SourceEnd: -1, Verdict: none(translate.TopicFiltered, "excluded by logs")}
@@ -233,7 +233,7 @@ func TestTopicsSeenByOthersFirst(t *testing.T) {
 // deleted topics.
 func TestUnknownTopic(t *testing.T) {
 	f := newFix(t)
-	young := kafka.TP{Topic: "young"}
+	young := partition.ID{Topic: "young"}
 	f.commit("g", orders(0), 10)
 	f.commit("g", young, 5)
 	f.poll()
@@ -266,7 +266,7 @@ func TestUnknownTopic(t *testing.T) {
 // TestSameNames: a topic of the source that is not mirrored can bear the name of another one's remote topic.
 func TestSameNames(t *testing.T) {
 	f := newFix(t)
-	twin := kafka.TP{Topic: "A.orders"}
+	twin := partition.ID{Topic: "A.orders"}
 	f.env.fate("A.orders", Fate{Why: "a cycle"})
 	f.others("g", orders(0), 3, -1)
 	f.commit("g", orders(0), 10)
@@ -284,11 +284,11 @@ func TestSameNames(t *testing.T) {
 	f.round()
 	f.want("new", orders(0), 11)
 	// What the target has for a remote topic says nothing about its namesake on the source.
-	bills := kafka.TP{Topic: "bills"}
+	bills := partition.ID{Topic: "bills"}
 	f.others("half", orders(0), 3, -1)
 	f.commit("half", twin, 999)
 	f.commit("half", bills, 20)
-	f.commit("half", kafka.TP{Topic: "bills", Partition: 1}, 20)
+	f.commit("half", partition.ID{Topic: "bills", Partition: 1}, 20)
 	f.poll()
 	f.judge("half", bills, 20, exact(22))
 	f.round()

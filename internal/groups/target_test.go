@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/translate"
 )
 
@@ -104,7 +105,7 @@ func TestPartialFailure(t *testing.T) {
 	}
 	f.want("g", orders(0), 11)
 	f.want("g", orders(1), -1)
-	if _, known := f.owner.groups["g"].wrote[kafka.TP{Topic: "A.orders", Partition: 1}]; known {
+	if _, known := f.owner.groups["g"].wrote[partition.ID{Topic: "A.orders", Partition: 1}]; known {
 		t.Error("a refused commit is remembered as ours")
 	}
 	f.clock.pass(retry)
@@ -269,7 +270,7 @@ func TestOpenTransaction(t *testing.T) {
 	f.poll()
 	f.round()
 	s := f.state("g", translate.Waiting)
-	if want := []translate.Partition{{Topic: "A.orders", Number: 1}}; !slices.Equal(s.Partitions, want) || !strings.Contains(s.Reason, "transaction") {
+	if want := []partition.ID{{Topic: "A.orders", Partition: 1}}; !slices.Equal(s.Partitions, want) || !strings.Contains(s.Reason, "transaction") {
 		t.Errorf("the group waits: %v", s)
 	}
 	f.want("g", orders(0), 5)

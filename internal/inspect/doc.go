@@ -1,4 +1,5 @@
-// Package inspect reads what runs of a flow leave on the target, and MirrorMaker 2's topics, into status snapshots.
+// Package inspect turns what runs of a flow leave on the target into status snapshots, and where no run has been, what a
+// MirrorMaker 2 left (internal/mirrormaker).
 //
 // A Reader is opened for one flow of a configuration. It needs the target only: the ledger has offset maps, states and
 // the source's ends as last seen, the verdicts topic has every group's position. The source is asked for fresher

@@ -8,6 +8,7 @@ import (
 
 	"tidemark/internal/config"
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 )
 
@@ -22,7 +23,7 @@ func (r *Reader) ends(ctx context.Context, h *status.Header, rows []*row) error 
 		return err
 	}
 	if h.Source.Reached {
-		tps := make([]kafka.TP, len(rows))
+		tps := make([]partition.ID, len(rows))
 		for i, w := range rows {
 			tps[i] = w.source
 		}
@@ -42,12 +43,12 @@ func (r *Reader) ends(ctx context.Context, h *status.Header, rows []*row) error 
 
 // live is what the source says about its partitions.
 type live struct {
-	end, stable map[kafka.TP]int64
-	failed      map[kafka.TP]error
+	end, stable map[partition.ID]int64
+	failed      map[partition.ID]error
 }
 
 // sourceEnds asks the source for high watermarks and last stable offsets. That it did not answer is in the header.
-func (r *Reader) sourceEnds(ctx context.Context, h *status.Header, tps []kafka.TP) live {
+func (r *Reader) sourceEnds(ctx context.Context, h *status.Header, tps []partition.ID) live {
 	var out live
 	err := r.askSource(ctx, func(ctx context.Context) (err error) {
 		// The last stable offset is asked for last: where it is below an older high watermark a transaction is open. In the
@@ -83,7 +84,7 @@ func (w *row) fresh(l live, h *status.Header, committed bool) {
 // targetEnds completes rows with the target's log ends, and says why a partition is not begun or cannot go on, as far
 // as the target shows it.
 func (r *Reader) targetEnds(ctx context.Context, rows []*row) error {
-	tps := make([]kafka.TP, len(rows))
+	tps := make([]partition.ID, len(rows))
 	names := map[string]bool{}
 	for i, w := range rows {
 		tps[i] = w.remote
@@ -98,7 +99,7 @@ func (r *Reader) targetEnds(ctx context.Context, rows []*row) error {
 		return err
 	}
 	topics := map[string]kafka.Topic{}
-	var there []kafka.TP
+	var there []partition.ID
 	for _, t := range described {
 		topics[t.Name] = t
 	}

@@ -11,7 +11,9 @@ import (
 
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
+	"tidemark/internal/topiclog"
 )
 
 // Flow gives the state of the flow: ledger, lanes, every partition. A ledger that does not exist is no error here.
@@ -38,7 +40,7 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 	var src sourceTopics
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		contents, out.Trouble, err = r.readLedger(gctx, all(n), nil)
+		contents, out.Trouble, err = r.readLedger(gctx, topiclog.All(n), nil)
 		return err
 	})
 	g.Go(func() error {
@@ -111,7 +113,7 @@ func (r *Reader) sourceTopics(ctx context.Context) sourceTopics {
 // row is a partition's row with what is needed to complete it.
 type row struct {
 	status.Partition
-	source, remote     kafka.TP
+	source, remote     partition.ID
 	sourceID, targetID [16]byte // the topics that the ledger speaks about; zero where it says nothing
 	mapEnd             int64    // target offset at which the offset map ends; Unknown without a map
 	ours               []int64  // producer ids that the flow writes or wrote the partition with
@@ -120,7 +122,7 @@ type row struct {
 
 // partitionRows makes the rows of all partitions that the ledger knows about or the flow selects.
 func (r *Reader) partitionRows(contents map[int32]*ledger.Contents, lanes int32, owned []status.Lane, src sourceTopics) []*row {
-	seen := map[ledger.Partition]bool{}
+	seen := map[partition.ID]bool{}
 	var rows []*row
 	for n, c := range contents {
 		for p, h := range c.Heads {
@@ -138,7 +140,7 @@ func (r *Reader) partitionRows(contents map[int32]*ledger.Contents, lanes int32,
 	}
 	for name := range src.mirrored {
 		for i := range src.topics[name].Partitions {
-			p := ledger.Partition{Topic: name, Partition: i}
+			p := partition.ID{Topic: name, Partition: i}
 			if !seen[p] {
 				w := r.emptyRow(p, ledger.LaneOf(name, i, lanes), status.New)
 				w.sourceID = src.topics[name].ID
@@ -152,18 +154,18 @@ func (r *Reader) partitionRows(contents map[int32]*ledger.Contents, lanes int32,
 	return rows
 }
 
-func (r *Reader) emptyRow(p ledger.Partition, lane int32, state status.State) *row {
+func (r *Reader) emptyRow(p partition.ID, lane int32, state status.State) *row {
 	w := &row{mapEnd: status.Unknown, Partition: status.Partition{
 		Topic: p.Topic, Partition: p.Partition, RemoteTopic: r.policy.RemoteTopic(r.flow.Source, p.Topic), Lane: lane, State: state,
 		MirroredTo: status.Unknown, SourceEnd: status.Unknown, Lag: status.Unknown, TargetStart: status.Unknown, TargetEnd: status.Unknown, Runs: status.Unknown,
 	}}
-	w.source = kafka.TP{Topic: p.Topic, Partition: p.Partition}
-	w.remote = kafka.TP{Topic: w.RemoteTopic, Partition: p.Partition}
+	w.source = p
+	w.remote = partition.ID{Topic: w.RemoteTopic, Partition: p.Partition}
 	return w
 }
 
 // headRow is what a head says.
-func (r *Reader) headRow(c *ledger.Contents, lane int32, p ledger.Partition, h ledger.Head, owner status.Lane, src sourceTopics) *row {
+func (r *Reader) headRow(c *ledger.Contents, lane int32, p partition.ID, h ledger.Head, owner status.Lane, src sourceTopics) *row {
 	w := r.emptyRow(p, lane, status.Running)
 	w.RemoteTopic, w.remote.Topic = h.RemoteTopic, h.RemoteTopic
 	w.AsOf, w.SourceEnd, w.SourceAt = h.At.UTC(), h.SourceEnd, h.At.UTC()

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 )
 
@@ -19,7 +19,7 @@ func (b *gathered) sourceEnds(ctx context.Context, h *status.Header) error {
 	}
 	if h.Source.Reached {
 		if l := b.reader.sourceEnds(ctx, h, tps); h.Source.Reached {
-			b.each(func(tp kafka.TP, p *status.Position) {
+			b.each(func(tp partition.ID, p *status.Position) {
 				if end, ok := l.end[tp]; ok {
 					p.SourceEnd, p.SourceAt, p.SourceLive = end, b.at, true
 				}
@@ -30,7 +30,7 @@ func (b *gathered) sourceEnds(ctx context.Context, h *status.Header) error {
 	return b.ledgerEnds(ctx, h, tps)
 }
 
-func (b *gathered) ledgerEnds(ctx context.Context, h *status.Header, tps []kafka.TP) error {
+func (b *gathered) ledgerEnds(ctx context.Context, h *status.Header, tps []partition.ID) error {
 	n, err := b.reader.lanes(ctx, b.reader.ledger)
 	if never := (*ErrNeverRun)(nil); errors.As(err, &never) {
 		h.Notes = append(h.Notes, err.Error())
@@ -49,8 +49,8 @@ func (b *gathered) ledgerEnds(ctx context.Context, h *status.Header, tps []kafka
 		return err
 	}
 	h.Trouble = append(h.Trouble, trouble...)
-	b.each(func(tp kafka.TP, p *status.Position) {
-		head, ok := contents[ledger.LaneOf(tp.Topic, tp.Partition, n)].Heads[ledger.Partition{Topic: tp.Topic, Partition: tp.Partition}]
+	b.each(func(tp partition.ID, p *status.Position) {
+		head, ok := contents[ledger.LaneOf(tp.Topic, tp.Partition, n)].Heads[tp]
 		if ok && head.SourceEnd >= 0 && head.At.After(p.SourceAt) {
 			p.SourceEnd, p.SourceAt = head.SourceEnd, head.At.UTC()
 		}
@@ -59,14 +59,14 @@ func (b *gathered) ledgerEnds(ctx context.Context, h *status.Header, tps []kafka
 }
 
 // partitions are the source partitions that groups have positions on.
-func (b *gathered) partitions() []kafka.TP {
-	var tps []kafka.TP
-	b.each(func(tp kafka.TP, _ *status.Position) { tps = append(tps, tp) })
-	slices.SortFunc(tps, kafka.TP.Compare)
+func (b *gathered) partitions() []partition.ID {
+	var tps []partition.ID
+	b.each(func(tp partition.ID, _ *status.Position) { tps = append(tps, tp) })
+	slices.SortFunc(tps, partition.ID.Compare)
 	return slices.Compact(tps)
 }
 
-func (b *gathered) each(do func(kafka.TP, *status.Position)) {
+func (b *gathered) each(do func(partition.ID, *status.Position)) {
 	for _, positions := range b.groups {
 		for tp, p := range positions {
 			do(tp, p)

@@ -10,9 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"tidemark/internal/consumer"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
+	"tidemark/internal/topiclog"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 )
@@ -34,7 +37,7 @@ func (r *Reader) readRows(ctx context.Context, groups []string) (rows, error) {
 	if n == 0 {
 		return rows{}, fmt.Errorf("topic %s on cluster %s has no partitions", r.rows, r.flow.Target)
 	}
-	partitions := all(n)
+	partitions := topiclog.All(n)
 	if len(groups) > 0 {
 		partitions = nil
 		for _, g := range groups {
@@ -46,8 +49,8 @@ func (r *Reader) readRows(ctx context.Context, groups []string) (rows, error) {
 	out := rows{by: map[verdicts.Key]verdicts.Row{}, lanes: n}
 	bad := map[string]status.Damage{}
 	var mu sync.Mutex
-	out.trouble, err = r.readAll(ctx, r.target, r.rows, partitions, func(p int32) func(record) error {
-		return func(rec record) error {
+	out.trouble, err = r.readAll(ctx, r.rows, partitions, func(p int32) func(topiclog.Record) error {
+		return func(rec topiclog.Record) error {
 			mu.Lock()
 			defer mu.Unlock()
 			out.take(p, rec, groups, bad, r.rows)
@@ -61,12 +64,12 @@ func (r *Reader) readRows(ctx context.Context, groups []string) (rows, error) {
 }
 
 // take applies one record. A later record of a key heals the damage of an earlier one.
-func (w *rows) take(partition int32, rec record, groups []string, bad map[string]status.Damage, topic string) {
-	text := plain(rec.key)
+func (w *rows) take(partition int32, rec topiclog.Record, groups []string, bad map[string]status.Damage, topic string) {
+	text := rec.KeyText()
 	damage := func(err error) {
-		bad[text] = status.Damage{Topic: topic, Partition: partition, Offset: rec.offset, Key: text, Error: err.Error()}
+		bad[text] = status.Damage{Topic: topic, Partition: partition, Offset: rec.Offset, Key: text, Error: err.Error()}
 	}
-	key, err := verdicts.ParseKey(rec.key)
+	key, err := verdicts.ParseKey(rec.Key)
 	if err != nil {
 		damage(err)
 		return
@@ -76,10 +79,10 @@ func (w *rows) take(partition int32, rec record, groups []string, bad map[string
 	}
 	delete(bad, text)
 	delete(w.by, key)
-	if rec.value == nil {
+	if rec.Value == nil {
 		return
 	}
-	row, err := verdicts.ParseRow(rec.value)
+	row, err := verdicts.ParseRow(rec.Value)
 	if err != nil {
 		damage(err)
 		return
@@ -108,7 +111,7 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 	out.Trouble, out.Damage = found.trouble, found.damage
 	r.current(ctx, &out.Header, found.by)
 	out.NoWorker = r.noWorker(ctx, &out.Header, found.lanes)
-	b := &gathered{reader: r, at: out.At, missing: r.noVerdict(out.NoWorker), groups: map[string]map[kafka.TP]*status.Position{}}
+	b := &gathered{reader: r, at: out.At, missing: r.noVerdict(out.NoWorker), groups: map[string]map[partition.ID]*status.Position{}}
 	for _, name := range names {
 		b.group(name)
 	}
@@ -154,12 +157,12 @@ type gathered struct {
 	reader  *Reader
 	at      time.Time
 	missing string // why a position that the source has can have no verdict
-	groups  map[string]map[kafka.TP]*status.Position
+	groups  map[string]map[partition.ID]*status.Position
 }
 
-func (b *gathered) group(name string) map[kafka.TP]*status.Position {
+func (b *gathered) group(name string) map[partition.ID]*status.Position {
 	if b.groups[name] == nil {
-		b.groups[name] = map[kafka.TP]*status.Position{}
+		b.groups[name] = map[partition.ID]*status.Position{}
 	}
 	return b.groups[name]
 }
@@ -170,7 +173,7 @@ func (b *gathered) add(key verdicts.Key, row verdicts.Row) {
 	if row.SourceEnd >= 0 {
 		p.SourceEnd, p.SourceAt = row.SourceEnd, row.At.UTC()
 	}
-	b.group(key.Group)[kafka.TP{Topic: key.Topic, Partition: key.Partition}] = p
+	b.group(key.Group)[partition.ID{Topic: key.Topic, Partition: key.Partition}] = p
 }
 
 func position(topic string, partition int32, committed int64, v translate.Verdict) *status.Position {
@@ -191,7 +194,7 @@ func (r *Reader) sourceGroups(ctx context.Context, out *status.Groups, b *gather
 		return nil
 	}
 	states := map[string]kafka.Group{}
-	var positions map[string]map[kafka.TP]kafka.Committed
+	var positions map[string]map[partition.ID]kafka.Committed
 	var failed map[string]error
 	var ask []string
 	err := r.askSource(ctx, func(ctx context.Context) error {
@@ -206,7 +209,7 @@ func (r *Reader) sourceGroups(ctx context.Context, out *status.Groups, b *gather
 				continue
 			}
 			states[g.ID] = g
-			if why := r.excluded(g); why != "" {
+			if why := consumer.Excluded(g.Listed(), r.groups); why != "" {
 				out.Excluded = append(out.Excluded, status.Excluded{Group: g.ID, Why: why, Named: len(names) > 0})
 				continue
 			}
@@ -232,22 +235,8 @@ func (r *Reader) sourceGroups(ctx context.Context, out *status.Groups, b *gather
 	return states
 }
 
-// excluded says why a group's positions are not carried; "" where they are. A run decides by the same rules.
-func (r *Reader) excluded(g kafka.Group) string {
-	switch {
-	case g.Type == "share":
-		return "share groups have no positions to carry"
-	case g.ProtocolType != "" && g.ProtocolType != "consumer" && g.ProtocolType != "streams":
-		return "protocol type " + g.ProtocolType + " keeps no consumer positions"
-	}
-	if ok, rule := r.groups.Match(g.ID); !ok {
-		return rule
-	}
-	return ""
-}
-
 // now notes what a group has committed on the source at this moment.
-func (b *gathered) now(group string, tp kafka.TP, c kafka.Committed) {
+func (b *gathered) now(group string, tp partition.ID, c kafka.Committed) {
 	positions := b.group(group)
 	p := positions[tp]
 	if p == nil {

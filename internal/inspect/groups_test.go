@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/translate"
@@ -256,7 +256,7 @@ func TestTranslateSaysWhatCounts(t *testing.T) {
 }
 
 func TestNoMapSaysItOnce(t *testing.T) {
-	err := &ErrNoMap{Partition: kafka.TP{Topic: "t", Partition: 1}, Flow: "A->B", Why: "why"}
+	err := &ErrNoMap{Partition: partition.ID{Topic: "t", Partition: 1}, Flow: "A->B", Why: "why"}
 	if got := err.Error(); got != "there is no offset map of t-1: why" {
 		t.Errorf("%q", got)
 	}

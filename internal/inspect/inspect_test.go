@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/configfile"
-	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/translate"
@@ -257,7 +257,7 @@ func TestNoMap(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.reader(Options{}).Lookup(t.Context(), Query{Topic: "nothing", Partition: 7, Offset: 1})
 	var none *ErrNoMap
-	if !errors.As(err, &none) || none.Partition != (kafka.TP{Topic: "nothing", Partition: 7}) {
+	if !errors.As(err, &none) || none.Partition != (partition.ID{Topic: "nothing", Partition: 7}) {
 		t.Errorf("error: %v", err)
 	}
 }

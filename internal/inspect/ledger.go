@@ -6,39 +6,40 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
+	"tidemark/internal/topiclog"
 	"tidemark/offsetmap"
 )
 
 // lanes is how many lanes the flow has: the ledger's partitions. The file may say another number if it was changed
 // after the ledger was made.
 func (r *Reader) lanes(ctx context.Context, topic string) (int32, error) {
-	t, ok, err := r.target.topic(ctx, topic)
+	t, ok, err := r.target.Topic(ctx, topic)
 	if err != nil {
 		return 0, err
 	}
 	if !ok {
-		return 0, &ErrNeverRun{Flow: r.flow.Name().String(), Topic: topic, Cluster: r.flow.Target, MirrorMaker: r.mirrorMaker(ctx)}
+		return 0, &ErrNeverRun{Flow: r.flow.Name().String(), Topic: topic, Cluster: r.flow.Target, MirrorMaker: r.mirrorMaker.Trace(ctx)}
 	}
 	return t.Partitions, nil
 }
 
 // readLedger reads the given lanes' partitions to their ends. see, which may be nil, is shown each record too, of
 // several lanes at the same time.
-func (r *Reader) readLedger(ctx context.Context, lanes []int32, see func(lane int32, rec record)) (map[int32]*ledger.Contents, []status.Trouble, error) {
+func (r *Reader) readLedger(ctx context.Context, lanes []int32, see func(lane int32, rec topiclog.Record)) (map[int32]*ledger.Contents, []status.Trouble, error) {
 	out := map[int32]*ledger.Contents{}
-	trouble, err := r.readAll(ctx, r.target, r.ledger, lanes, func(n int32) func(record) error {
+	trouble, err := r.readAll(ctx, r.ledger, lanes, func(n int32) func(topiclog.Record) error {
 		c := ledger.NewContents()
 		out[n] = c
-		return func(rec record) error {
+		return func(rec topiclog.Record) error {
 			if see != nil {
 				see(n, rec)
 			}
-			return c.Apply(rec.offset, rec.key, rec.value)
+			return c.Apply(rec.Offset, rec.Key, rec.Value)
 		}
 	})
 	return out, trouble, err
@@ -96,13 +97,13 @@ func (r *Reader) Ledger(ctx context.Context, runs bool) (status.LedgerRecords, e
 	for i := range newest {
 		newest[i] = map[string]status.LedgerRecord{}
 	}
-	contents, trouble, err := r.readLedger(ctx, all(n), func(lane int32, rec record) {
-		key := plain(rec.key)
-		if rec.value == nil {
+	contents, trouble, err := r.readLedger(ctx, topiclog.All(n), func(lane int32, rec topiclog.Record) {
+		key := rec.KeyText()
+		if rec.Value == nil {
 			delete(newest[lane], key)
 			return
 		}
-		newest[lane][key] = status.LedgerRecord{Lane: lane, Offset: rec.offset, Written: rec.at, Key: key, Size: len(rec.value), Meaning: meaning(rec)}
+		newest[lane][key] = status.LedgerRecord{Lane: lane, Offset: rec.Offset, Written: rec.At, Key: key, Size: len(rec.Value), Meaning: meaning(rec)}
 	})
 	if err != nil {
 		return out, err
@@ -128,28 +129,19 @@ func (r *Reader) Ledger(ctx context.Context, runs bool) (status.LedgerRecords, e
 	return out, nil
 }
 
-// plain is a key as text; bytes that are none are quoted.
-func plain(key []byte) string {
-	s := string(key)
-	if q := strconv.Quote(s); q[1:len(q)-1] != s {
-		return q
-	}
-	return s
-}
-
 // meaning is a ledger record in words.
-func meaning(rec record) string {
-	k, err := ledger.ParseKey(rec.key)
+func meaning(rec topiclog.Record) string {
+	k, err := ledger.ParseKey(rec.Key)
 	if err != nil {
 		return "damaged"
 	}
 	switch k.Kind {
 	case ledger.KindMeta:
-		if m, err := ledger.DecodeMeta(rec.value); err == nil {
+		if m, err := ledger.DecodeMeta(rec.Value); err == nil {
 			return fmt.Sprintf("%d lanes by %s, source cluster %s, target cluster %s", m.Lanes, m.Hash, m.SourceCluster, m.TargetCluster)
 		}
 	case ledger.KindClaim:
-		if c, err := ledger.DecodeClaim(rec.value); err == nil {
+		if c, err := ledger.DecodeClaim(rec.Value); err == nil {
 			word := "held"
 			if c.Released {
 				word = "released"
@@ -157,11 +149,11 @@ func meaning(rec record) string {
 			return fmt.Sprintf("%s by %s: producer %d epoch %d of %s", word, c.Owner, c.ProducerID, c.Epoch, c.TransactionalID)
 		}
 	case ledger.KindIsolation:
-		if r, err := ledger.DecodeReads(rec.value); err == nil {
+		if r, err := ledger.DecodeReads(rec.Value); err == nil {
 			return "the source is read with " + r.Isolation.String() + " by " + r.Owner
 		}
 	case ledger.KindHead:
-		if h, err := ledger.DecodeHead(k, rec.value); err == nil {
+		if h, err := ledger.DecodeHead(k, rec.Value); err == nil {
 			word := "running"
 			if h.State == ledger.Stopped {
 				word = "stopped: " + h.Reason
@@ -169,26 +161,26 @@ func meaning(rec record) string {
 			return fmt.Sprintf("to %s, next write epoch %d sequence %d, source end %d, %s", h.RemoteTopic, h.Epoch, h.Sequence, h.SourceEnd, word)
 		}
 	case ledger.KindBlock:
-		if data, err := ledger.DecodeBlock(rec.value); err == nil {
+		if data, err := ledger.DecodeBlock(rec.Value); err == nil {
 			return fmt.Sprintf("sealed runs, %d bytes", len(data))
 		}
 	case ledger.KindBegin:
-		if b, err := ledger.DecodeBegin(rec.value); err == nil {
+		if b, err := ledger.DecodeBegin(rec.Value); err == nil {
 			if b.Offset == ledger.AtEnd {
 				return "not looked at yet: mirrored from its end on if the flow selects it"
 			}
 			return fmt.Sprintf("mirrored from source offset %d on", b.Offset)
 		}
 	case ledger.KindConfigs:
-		if c, err := ledger.DecodeConfigs(rec.value); err == nil {
+		if c, err := ledger.DecodeConfigs(rec.Value); err == nil {
 			return "settings that follow the source: " + strings.Join(slices.Sorted(maps.Keys(c.Values)), ", ")
 		}
 	case ledger.KindStart:
-		if s, err := ledger.DecodeStart(rec.value); err == nil {
+		if s, err := ledger.DecodeStart(rec.Value); err == nil {
 			return fmt.Sprintf("the flow first started with %d topics on the source", s.Topics)
 		}
 	case ledger.KindStartTopic:
-		if t, err := ledger.DecodeStartTopic(rec.value); err == nil {
+		if t, err := ledger.DecodeStartTopic(rec.Value); err == nil {
 			return fmt.Sprintf("on the source when the flow first started, with %d partitions", len(t.Offsets))
 		}
 	}
@@ -196,7 +188,7 @@ func meaning(rec record) string {
 }
 
 // mapOf is the offset map of a partition that has a head.
-func mapOf(c *ledger.Contents, lane int32, p ledger.Partition, list bool) status.Map {
+func mapOf(c *ledger.Contents, lane int32, p partition.ID, list bool) status.Map {
 	h := c.Heads[p]
 	out := status.Map{
 		Topic: p.Topic, Partition: p.Partition, RemoteTopic: h.RemoteTopic, Lane: lane,

@@ -65,32 +65,6 @@ func noted(h status.Header, parts ...string) bool {
 	})
 }
 
-func TestChoose(t *testing.T) {
-	for _, c := range []struct {
-		exists bool
-		full   []string
-		want   string
-		says   []string
-	}{
-		{true, []string{"named"}, "named", nil},
-		{true, nil, "named", nil},
-		{false, nil, "named", nil},
-		{true, []string{"twin", "named"}, "named", []string{"named, which the file names, is shown", "twin holds records"}},
-		{true, []string{"twin"}, "twin", []string{"twin is shown", "named, which the file names, is empty"}},
-		{false, []string{"twin", "b"}, "b", []string{"b is shown", "is not there"}},
-	} {
-		got, note := choose("named", c.exists, c.full)
-		if got != c.want || (note == "") != (c.says == nil) {
-			t.Errorf("%+v: %s, %q", c, got, note)
-		}
-		for _, part := range c.says {
-			if !strings.Contains(note, part) {
-				t.Errorf("%+v: no %q in %q", c, part, note)
-			}
-		}
-	}
-}
-
 // TestTwins is field case 64 in small: state under a name that the file does not give is read, and names that both hold
 // records are told. (With a single "_" there cannot be both: brokers refuse topics that differ in "." and "_" only.)
 func TestTwins(t *testing.T) {
@@ -280,43 +254,6 @@ func TestNothingAtAll(t *testing.T) {
 		err := ask(t.Context())
 		if never := (*ErrNeverRun)(nil); !errors.As(err, &never) || !strings.Contains(err.Error(), "no MirrorMaker 2 has left") {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// TestBackBySyncs: the way back from samples is early, and says by how much; where the samples are of another topic, or
-// say nothing, there is none.
-func TestBackBySyncs(t *testing.T) {
-	for _, c := range []struct {
-		at, want int64
-		exact    bool
-		says     string
-	}{
-		{4, -1, false, "A.orders-0 offset 4 has no place in orders-0: the oldest of MirrorMaker 2's offset syncs that is left is about target offset 5"},
-		{5, 10, true, "exact at source offset 10"},
-		{7, 11, false, "at source offset 11, which replays at most 1 record: "},
-		{18, 11, false, "at source offset 11, which replays at most 12 records: from MirrorMaker 2's offset syncs, the nearest one below says that source offset 10 is 5"},
-		{19, 25, true, "exact at source offset 25"},
-		{40, 26, false, "at most 20 records"},
-		{41, -1, false, "the log of A.orders-0 ends at 40"},
-	} {
-		w := mirrorMakers(t)
-		w.filled(w.target, "A.orders", 40)
-		w.mm2(w.source, "mm2-offset-syncs.B.internal", mm2.OffsetSync{Topic: "orders", Upstream: 10, Downstream: 5}, mm2.OffsetSync{Topic: "orders", Upstream: 25, Downstream: 19})
-		got, err := w.reader(Options{}).Lookup(t.Context(), Query{Topic: "A.orders", Offset: c.at, Reverse: true})
-		if err != nil || got.SourceAt != c.want || got.TargetAt != c.at || got.Exact != c.exact || !strings.Contains(got.Text(), c.says) || got.Verdict != nil || got.Topic != "orders" {
-			t.Errorf("%+v: %+v, %s, %v", c, got, got.Text(), err)
-		}
-	}
-	w := mirrorMakers(t)
-	w.mm2(w.source, "mm2-offset-syncs.B.internal", mm2.OffsetSync{Topic: "orders", Upstream: 25, Downstream: 19})
-	for _, says := range []string{"the log of A.orders-0 is not known", "the remote topic was made anew"} {
-		got, err := w.reader(Options{}).Lookup(t.Context(), Query{Topic: "orders", Offset: 19, Reverse: true})
-		if err != nil || got.SourceAt != status.Unknown || !strings.Contains(got.Sentence, says) {
-			t.Errorf("%+v, %v", got, err)
-		}
-		if says != "the remote topic was made anew" {
-			w.filled(w.target, "A.orders", 10)
 		}
 	}
 }

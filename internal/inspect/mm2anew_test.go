@@ -81,30 +81,3 @@ func TestSyncsOfATopicMadeAnew(t *testing.T) {
 		}
 	}
 }
-
-// TestBackOverSecondCopies: where the target has more offsets between two syncs than the source, the way back is not exact,
-// and the bound counts what may have been read beyond the place where MirrorMaker 2 began anew.
-func TestBackOverSecondCopies(t *testing.T) {
-	w := mirrorMakers(t)
-	w.filled(w.target, "A.orders", 90)
-	w.mm2(w.source, "mm2-offset-syncs.B.internal",
-		mm2.OffsetSync{Topic: "orders", Upstream: 20, Downstream: 20}, mm2.OffsetSync{Topic: "orders", Upstream: 30, Downstream: 61})
-	r := w.reader(Options{})
-	const more = "; up to there the target has more offsets than the source, which are second copies after a crash, or end markers of transactions"
-	for _, c := range []struct {
-		at, want int64
-		exact    bool
-		says     string
-	}{
-		{20, 20, true, "exact at source offset 20: from MirrorMaker 2's offset syncs, one is about this very offset"},
-		{60, 21, false, "at source offset 21, which replays at most 39 records: from MirrorMaker 2's offset syncs, the nearest one below says that source offset 20 is 20"},
-		{61, 30, false, "at source offset 30, which replays at most 31 records: from MirrorMaker 2's offset syncs, one is about this very offset" + more},
-		{62, 31, false, "at source offset 31, which replays at most 30 records: from MirrorMaker 2's offset syncs, the nearest one below says that source offset 30 is 61" + more},
-		{90, 31, false, "at source offset 31, which replays at most 30 records: from MirrorMaker 2's offset syncs, the nearest one below says that source offset 30 is 61" + more},
-	} {
-		got, err := r.Lookup(t.Context(), Query{Topic: "A.orders", Offset: c.at, Reverse: true})
-		if err != nil || got.SourceAt != c.want || got.Exact != c.exact || got.Sentence != c.says {
-			t.Errorf("%d: %d, exact %v, %q, %v; want %+v", c.at, got.SourceAt, got.Exact, got.Sentence, err, c)
-		}
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 	"tidemark/internal/verdicts"
 )
@@ -14,24 +15,24 @@ import (
 // target is what the target knows about groups.
 type target struct {
 	states    map[string]kafka.Group
-	positions map[string]map[kafka.TP]kafka.Committed
-	ends      map[kafka.TP]int64 // log ends of partitions that groups have committed on
+	positions map[string]map[partition.ID]kafka.Committed
+	ends      map[partition.ID]int64 // log ends of partitions that groups have committed on
 }
 
 // onTarget asks the target about all groups that were gathered.
 func (r *Reader) onTarget(ctx context.Context, h *status.Header, b *gathered) (target, error) {
-	remote := map[kafka.TP]bool{}
-	b.each(func(tp kafka.TP, p *status.Position) {
+	remote := map[partition.ID]bool{}
+	b.each(func(tp partition.ID, p *status.Position) {
 		if p.RemoteTopic != "" {
-			remote[kafka.TP{Topic: p.RemoteTopic, Partition: tp.Partition}] = true
+			remote[partition.ID{Topic: p.RemoteTopic, Partition: tp.Partition}] = true
 		}
 	})
-	return r.groupsOnTarget(ctx, h, slices.Sorted(maps.Keys(b.groups)), func(tp kafka.TP) bool { return remote[tp] })
+	return r.groupsOnTarget(ctx, h, slices.Sorted(maps.Keys(b.groups)), func(tp partition.ID) bool { return remote[tp] })
 }
 
 // groupsOnTarget asks the target for groups' states and commits, and for the log ends of those partitions that they have
 // committed on and that count (nil: all). What it does not tell is a note: the verdicts stand.
-func (r *Reader) groupsOnTarget(ctx context.Context, h *status.Header, groups []string, counts func(kafka.TP) bool) (target, error) {
+func (r *Reader) groupsOnTarget(ctx context.Context, h *status.Header, groups []string, counts func(partition.ID) bool) (target, error) {
 	out := target{states: map[string]kafka.Group{}}
 	if len(groups) == 0 {
 		return out, nil
@@ -52,7 +53,7 @@ func (r *Reader) groupsOnTarget(ctx context.Context, h *status.Header, groups []
 	for _, g := range slices.Sorted(maps.Keys(failed)) {
 		h.Notes = append(h.Notes, fmt.Sprintf("positions of group %q on the target: %v", g, failed[g]))
 	}
-	asked := map[kafka.TP]bool{}
+	asked := map[partition.ID]bool{}
 	for _, committed := range out.positions {
 		for tp := range committed {
 			if counts == nil || counts(tp) {
@@ -60,7 +61,7 @@ func (r *Reader) groupsOnTarget(ctx context.Context, h *status.Header, groups []
 			}
 		}
 	}
-	tps := slices.SortedFunc(maps.Keys(asked), kafka.TP.Compare)
+	tps := slices.SortedFunc(maps.Keys(asked), partition.ID.Compare)
 	if len(tps) == 0 {
 		return out, nil
 	}
@@ -74,7 +75,7 @@ func (r *Reader) groupsOnTarget(ctx context.Context, h *status.Header, groups []
 
 // fill completes a group's position with its commit on the target and the end of the log there.
 func (t target) fill(group string, p *status.Position) {
-	remote := kafka.TP{Topic: p.RemoteTopic, Partition: p.Partition}
+	remote := partition.ID{Topic: p.RemoteTopic, Partition: p.Partition}
 	c, ok := t.positions[group][remote]
 	if !ok || p.RemoteTopic == "" {
 		return
@@ -86,15 +87,15 @@ func (t target) fill(group string, p *status.Position) {
 }
 
 // targetOnly are a group's commits on remote topics of the flow that none of its positions is about.
-func (b *gathered) targetOnly(committed map[kafka.TP]kafka.Committed, positions map[kafka.TP]*status.Position) []status.TargetOnly {
-	known := map[kafka.TP]bool{}
+func (b *gathered) targetOnly(committed map[partition.ID]kafka.Committed, positions map[partition.ID]*status.Position) []status.TargetOnly {
+	known := map[partition.ID]bool{}
 	for tp, p := range positions {
-		known[kafka.TP{Topic: p.RemoteTopic, Partition: tp.Partition}] = true
+		known[partition.ID{Topic: p.RemoteTopic, Partition: tp.Partition}] = true
 	}
 	var out []status.TargetOnly
-	for _, tp := range slices.SortedFunc(maps.Keys(committed), kafka.TP.Compare) {
+	for _, tp := range slices.SortedFunc(maps.Keys(committed), partition.ID.Compare) {
 		name, remote := b.reader.upstream(tp.Topic)
-		_, has := positions[kafka.TP{Topic: name, Partition: tp.Partition}]
+		_, has := positions[partition.ID{Topic: name, Partition: tp.Partition}]
 		if remote && !known[tp] && !has && b.reader.topics.Select(name).Mirrored {
 			out = append(out, status.TargetOnly{RemoteTopic: tp.Topic, Partition: tp.Partition, OnTarget: committed[tp].Offset})
 		}
@@ -116,7 +117,7 @@ func (r *Reader) again(ctx context.Context, h *status.Header, b *gathered, on ta
 	var ahead []string
 	for group, positions := range b.groups {
 		for _, p := range positions {
-			c, ok := on.positions[group][kafka.TP{Topic: p.RemoteTopic, Partition: p.Partition}]
+			c, ok := on.positions[group][partition.ID{Topic: p.RemoteTopic, Partition: p.Partition}]
 			if ok && p.Target != status.Unknown && c.Offset > p.Target {
 				ahead = append(ahead, group)
 				break
@@ -135,12 +136,12 @@ func (r *Reader) again(ctx context.Context, h *status.Header, b *gathered, on ta
 		if key.Partition == verdicts.WholeGroup {
 			continue
 		}
-		was := b.group(key.Group)[kafka.TP{Topic: key.Topic, Partition: key.Partition}]
+		was := b.group(key.Group)[partition.ID{Topic: key.Topic, Partition: key.Partition}]
 		if was == nil || was.AsOf.Equal(row.At) {
 			continue
 		}
 		b.add(key, row)
-		b.group(key.Group)[kafka.TP{Topic: key.Topic, Partition: key.Partition}].Now = was.Now
+		b.group(key.Group)[partition.ID{Topic: key.Topic, Partition: key.Partition}].Now = was.Now
 	}
 	return nil
 }
@@ -173,7 +174,7 @@ func ownCommits(t *status.Translation, on target) {
 	t.TargetState = on.states[t.Group].State
 	for i := range t.Offsets {
 		o := &t.Offsets[i]
-		tp := kafka.TP{Topic: o.Topic, Partition: o.Partition}
+		tp := partition.ID{Topic: o.Topic, Partition: o.Partition}
 		o.OnTarget, o.TargetEnd = status.Unknown, status.Unknown
 		if c, ok := on.positions[t.Group][tp]; ok {
 			o.OnTarget = c.Offset

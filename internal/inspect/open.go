@@ -12,8 +12,9 @@ import (
 	"tidemark/internal/config"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/mirrormaker"
 	"tidemark/internal/status"
-	"tidemark/internal/wire"
+	"tidemark/internal/topiclog"
 	"tidemark/mm2"
 )
 
@@ -59,40 +60,18 @@ func (e *ErrNeverRun) Error() string {
 
 // Reader reads the traces of one flow. Its calls must not overlap.
 type Reader struct {
-	cfg     *config.Config
-	flow    config.Flow
-	opts    Options
-	target  *side
-	policy  mm2.Policy
-	topics  mm2.Selection
-	groups  *mm2.Filter
-	source  *side // nil until it was reached
-	ledger  string
-	rows    string
-	talking sync.Mutex // one Progress call at a time
-}
-
-// side is one cluster and the ways to read it.
-type side struct {
-	*kafka.Client
-	net *wire.Net
-}
-
-func openSide(c config.Cluster, log *slog.Logger) (*side, error) {
-	kc, err := c.Kafka()
-	if err != nil {
-		return nil, err
-	}
-	cl, err := kafka.Open(kc, log)
-	if err != nil {
-		return nil, err
-	}
-	return &side{Client: cl, net: wire.New(kc, kafka.NewMetadata(cl), log)}, nil
-}
-
-func (s *side) close() {
-	s.net.Close()
-	s.Client.Close()
+	cfg         *config.Config
+	flow        config.Flow
+	opts        Options
+	target      *topiclog.Client
+	policy      mm2.Policy
+	topics      mm2.Selection
+	groups      *mm2.Filter
+	source      *topiclog.Client // nil until it was reached
+	ledger      string
+	rows        string
+	mirrorMaker mirrormaker.Reader // what a MirrorMaker 2 left of the flow
+	talking     sync.Mutex         // one Progress call at a time
 }
 
 // Open prepares to read a flow of cfg. Nothing is connected yet; the errors are about files that the configuration
@@ -106,22 +85,31 @@ func Open(cfg *config.Config, flow config.Flow, opts Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, err := mm2.NewKeyedFilter("groups", flow.Groups, flow.GroupsExclude)
+	groups, err := flow.GroupNames()
 	if err != nil {
 		return nil, err
 	}
 	r := &Reader{cfg: cfg, flow: flow, opts: opts, policy: topics.Policy, topics: topics, groups: groups, ledger: ledger.TopicName(flow.Source), rows: ledger.VerdictsName(flow.Source)}
-	if r.target, err = openSide(cfg.Client(flow.Name(), config.TargetAdmin), opts.Log); err != nil {
+	if r.target, err = r.open(config.TargetAdmin); err != nil {
 		return nil, err
 	}
+	r.mirrorMaker = mirrormaker.Reader{Flow: mirrorMakerOf(flow, topics.Policy), Target: r.target, Told: r.progress}
 	return r, nil
+}
+
+func (r *Reader) open(as config.Role) (*topiclog.Client, error) {
+	c, err := r.cfg.Client(r.flow.Name(), as).Kafka()
+	if err != nil {
+		return nil, err
+	}
+	return topiclog.Open(c, r.opts.Log)
 }
 
 // Close ends the connections.
 func (r *Reader) Close() {
-	r.target.close()
+	r.target.Close()
 	if r.source != nil {
-		r.source.close()
+		r.source.Close()
 	}
 }
 
@@ -178,11 +166,11 @@ func (r *Reader) openSource(ctx context.Context, h *status.Header) bool {
 	h.Source.Asked = true
 	err := r.askSource(ctx, func(ctx context.Context) error {
 		if r.source == nil {
-			s, err := openSide(r.cfg.Client(r.flow.Name(), config.SourceAdmin), r.opts.Log)
+			s, err := r.open(config.SourceAdmin)
 			if err != nil {
 				return err
 			}
-			r.source = s
+			r.source, r.mirrorMaker.Source = s, s
 		}
 		if err := reach(ctx, r.source.Cluster()); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"tidemark/internal/batch"
 	"tidemark/internal/status"
+	"tidemark/internal/topiclog"
 )
 
 // Records that others wrote into a remote topic get into the offset map with the next batch that a worker writes behind
@@ -24,26 +25,26 @@ var errLooked = errors.New("looked at enough")
 // surplus is the stretch behind the map's end that the flow can have written nothing into but markers of fences: all that
 // the source had, after the target was asked for its end, was in the map by then. Where the source did not answer, or is
 // at another place, nobody knows.
-func (w *row) surplus() (extent, bool) {
-	e := extent{w.mapEnd, w.TargetEnd}
+func (w *row) surplus() (topiclog.Extent, bool) {
+	e := topiclog.Extent{From: w.mapEnd, To: w.TargetEnd}
 	rests := w.SourceLive && w.SourceEnd == w.MirroredTo
-	return e, rests && !w.anew && w.mapEnd != status.Unknown && w.TargetStart != status.Unknown && e.from < e.to
+	return e, rests && !w.anew && w.mapEnd != status.Unknown && w.TargetStart != status.Unknown && e.From < e.To
 }
 
 // countOthers adds to what the maps know of others the records behind their ends. It looks at headers there: the marker of
 // a fence stands in the log some seconds before it is in the map, and with no worker for long.
 func (r *Reader) countOthers(ctx context.Context, h *status.Header, rows []*row) error {
 	var g errgroup.Group
-	g.SetLimit(readers)
+	g.SetLimit(topiclog.Readers)
 	found := make([]error, len(rows))
 	for i, w := range rows {
 		e, ok := w.surplus()
 		if !ok {
 			continue
 		}
-		e.from = max(e.from, w.TargetStart)
+		e.From = max(e.From, w.TargetStart)
 		g.Go(func() error {
-			n, err := r.target.others(ctx, w, e)
+			n, err := byOthers(ctx, r.target, w, e)
 			w.Others += n
 			found[i] = err
 			return nil
@@ -60,23 +61,23 @@ func (r *Reader) countOthers(ctx context.Context, h *status.Header, rows []*row)
 	return ctx.Err()
 }
 
-// others counts the offsets of a stretch that batches of others have. Markers are none: those of our fences can come from
+// byOthers counts the offsets of a stretch that batches of others have. Markers are none: those of our fences can come from
 // an identity that the ledger does not know yet, and no consumer reads one.
-func (s *side) others(ctx context.Context, w *row, e extent) (n int64, err error) {
-	batches, next := 0, e.from
-	err = s.net.Scan(ctx, w.remote, e.from, e.to, 0, func(v batch.View, _ bool) error {
+func byOthers(ctx context.Context, on *topiclog.Client, w *row, e topiclog.Extent) (n int64, err error) {
+	batches, next := 0, e.From
+	err = on.Batches(ctx, w.remote, e, func(v batch.View) error {
 		if batches++; batches > looked {
 			return errLooked
 		}
-		from := max(v.BaseOffset(), e.from)
-		next = min(v.NextOffset(), e.to)
+		from := max(v.BaseOffset(), e.From)
+		next = min(v.NextOffset(), e.To)
 		if !v.Control() && v.Count() > 0 && !slices.Contains(w.ours, v.ProducerID()) {
 			n += max(0, next-from)
 		}
 		return nil
 	})
 	if errors.Is(err, errLooked) {
-		return n + e.to - next, nil
+		return n + e.To - next, nil
 	}
 	return n, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"tidemark/internal/ledger"
 	"tidemark/internal/status"
+	"tidemark/internal/topiclog"
 	"tidemark/offsetmap"
 )
 
@@ -137,7 +138,7 @@ func TestBeginsAtTheEnd(t *testing.T) {
 // TestBeginNotLookedAt: a topic that the flow does not select has a begin too, for the day that it is selected.
 func TestBeginNotLookedAt(t *testing.T) {
 	key := ledger.Key{Kind: ledger.KindBegin, Topic: "left"}
-	if got := meaning(record{key: []byte(key.String()), value: ledger.Begin{Offset: ledger.AtEnd}.Encode()}); got != "not looked at yet: mirrored from its end on if the flow selects it" {
+	if got := meaning(topiclog.Record{Key: []byte(key.String()), Value: ledger.Begin{Offset: ledger.AtEnd}.Encode()}); got != "not looked at yet: mirrored from its end on if the flow selects it" {
 		t.Errorf("%q", got)
 	}
 }

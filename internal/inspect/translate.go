@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"tidemark/internal/config"
-	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
@@ -83,7 +83,7 @@ type Query struct {
 
 // ErrNoMap says that the ledger has no offset map of a partition.
 type ErrNoMap struct {
-	Partition kafka.TP
+	Partition partition.ID
 	Flow      string
 	Why       string
 	Unknown   bool // the ledger has no record of the partition, or nothing of it was ever mirrored
@@ -134,7 +134,7 @@ func (r *Reader) Lookup(ctx context.Context, q Query) (status.Lookup, error) {
 		out.Sentence, out.Exact = backwards(kind, int64(at))
 		return out, nil
 	}
-	in, err := r.input(ctx, kafka.TP{Topic: h.RemoteTopic, Partition: key.Partition}, &out.Header)
+	in, err := r.input(ctx, partition.ID{Topic: h.RemoteTopic, Partition: key.Partition}, &out.Header)
 	if err != nil {
 		return out, err
 	}
@@ -149,10 +149,10 @@ func (r *Reader) Lookup(ctx context.Context, q Query) (status.Lookup, error) {
 }
 
 // mapFor finds the lane's contents that have the partition, and under which name of the topic.
-func (r *Reader) mapFor(ctx context.Context, h *status.Header, q Query) (*ledger.Contents, ledger.Partition, error) {
+func (r *Reader) mapFor(ctx context.Context, h *status.Header, q Query) (*ledger.Contents, partition.ID, error) {
 	lanes, err := r.lanes(ctx, r.ledger)
 	if err != nil {
-		return nil, ledger.Partition{}, err
+		return nil, partition.ID{}, err
 	}
 	names := []string{q.Topic}
 	if q.Reverse {
@@ -160,9 +160,9 @@ func (r *Reader) mapFor(ctx context.Context, h *status.Header, q Query) (*ledger
 			names = []string{name, q.Topic}
 		}
 	}
-	asked := kafka.TP{Topic: q.Topic, Partition: q.Partition}
+	asked := partition.ID{Topic: q.Topic, Partition: q.Partition}
 	for _, name := range names {
-		key := ledger.Partition{Topic: name, Partition: q.Partition}
+		key := partition.ID{Topic: name, Partition: q.Partition}
 		lane := ledger.LaneOf(name, q.Partition, lanes)
 		contents, trouble, err := r.readLedger(ctx, []int32{lane}, nil)
 		if err != nil {
@@ -182,21 +182,21 @@ func (r *Reader) mapFor(ctx context.Context, h *status.Header, q Query) (*ledger
 			return c, key, nil
 		}
 	}
-	return nil, ledger.Partition{}, &ErrNoMap{Partition: asked, Flow: h.Flow, Unknown: true, Why: "the ledger does not know the partition; `tidemark status` lists those it knows"}
+	return nil, partition.ID{}, &ErrNoMap{Partition: asked, Flow: h.Flow, Unknown: true, Why: "the ledger does not know the partition; `tidemark status` lists those it knows"}
 }
 
 // input is what the target says about its log; the rest of a question is not known.
-func (r *Reader) input(ctx context.Context, remote kafka.TP, h *status.Header) (translate.Input, error) {
+func (r *Reader) input(ctx context.Context, remote partition.ID, h *status.Header) (translate.Input, error) {
 	in := translate.Input{
 		Earliest:    r.flow.UnmirroredPositions == config.UnmirroredEarliest,
 		SourceStart: translate.Unknown, LastStable: translate.Unknown, TargetStart: translate.Unknown, TargetEnd: translate.Unknown,
 	}
-	ends, failed, err := r.target.extents(ctx, []kafka.TP{remote})
+	ends, failed, err := r.target.Extents(ctx, []partition.ID{remote})
 	if err != nil {
 		return in, err
 	}
 	if e, ok := ends[remote]; ok {
-		in.TargetStart, in.TargetEnd = offsetmap.TargetOffset(e.from), offsetmap.TargetOffset(e.to)
+		in.TargetStart, in.TargetEnd = offsetmap.TargetOffset(e.From), offsetmap.TargetOffset(e.To)
 	} else {
 		h.Notes = append(h.Notes, fmt.Sprintf("the remote partition's log is not known: %v", failed[remote]))
 	}

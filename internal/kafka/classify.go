@@ -175,21 +175,6 @@ func stopCode(code int16) (class Class, known bool) {
 	return Stop, false
 }
 
-// InDoubt says whether a Produce that was answered with code may have been
-// appended all the same. The broker answers some errors after the append, while
-// it waits for followers (DelayedProduce): a time-out, too few replicas, a
-// leader that moved away or a partition that was taken from it. Only identical
-// bytes with the same sequence may follow such an answer.
-func InDoubt(code int16) bool {
-	switch code {
-	case kerr.RequestTimedOut.Code, kerr.NotEnoughReplicasAfterAppend.Code, kerr.NotLeaderForPartition.Code,
-		kerr.UnknownTopicOrPartition.Code, kerr.KafkaStorageError.Code, kerr.NetworkException.Code,
-		kerr.ReplicaNotAvailable.Code, kerr.LeaderNotAvailable.Code, kerr.UnknownServerError.Code:
-		return true
-	}
-	return false
-}
-
 // ClassifyErr classifies any error that this package or franz-go returns; nil
 // is OK. An expired deadline and a broken or refused connection are Refresh,
 // a canceled context is Stop.

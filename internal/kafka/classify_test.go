@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"tidemark/internal/partition"
 )
 
 // known lists every code that franz-go knows.
@@ -83,25 +85,6 @@ func TestClassesThatMatter(t *testing.T) {
 	}
 }
 
-func TestInDoubt(t *testing.T) {
-	for _, e := range []*kerr.Error{kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.NotLeaderForPartition} {
-		if !InDoubt(e.Code) {
-			t.Errorf("%s can be answered after the append", e.Message)
-		}
-	}
-	for _, e := range []*kerr.Error{
-		kerr.NotEnoughReplicas, kerr.OutOfOrderSequenceNumber, kerr.InvalidProducerEpoch,
-		kerr.MessageTooLarge, kerr.TopicAuthorizationFailed, kerr.CorruptMessage, kerr.InvalidRecord,
-	} {
-		if InDoubt(e.Code) {
-			t.Errorf("%s is answered before the append", e.Message)
-		}
-	}
-	if InDoubt(0) {
-		t.Error("success is not in doubt")
-	}
-}
-
 func TestClassifyErr(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -114,7 +97,7 @@ func TestClassifyErr(t *testing.T) {
 		{&ErrUnreachable{Err: errors.New("refused")}, Refresh},
 		{&ErrGroupLive{Err: kerr.UnknownMemberID}, Live},
 		{&ErrTxnPending{Err: context.DeadlineExceeded}, Retry},
-		{&ErrPartitions{Partitions: map[TP]error{{"t", 0}: kerr.UnstableOffsetCommit}}, Retry},
+		{&ErrPartitions{Partitions: map[partition.ID]error{{Topic: "t", Partition: 0}: kerr.UnstableOffsetCommit}}, Retry},
 		{&ErrBrokers{Brokers: map[int32]error{1: &ErrDenied{}}}, Denied},
 		{context.Canceled, Stop},
 		{context.DeadlineExceeded, Refresh},

@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"tidemark/internal/partition"
 )
 
 // dialTimeout bounds one connection attempt, TLS handshake included. Java's
@@ -23,21 +24,8 @@ const dialTimeout = 10 * time.Second
 // handshake begins the text of errors from the TLS handshake.
 const handshake = "tls handshake: "
 
-// TP names one partition of a topic.
-type TP struct {
-	Topic     string
-	Partition int32
-}
-
-// String is "topic-partition", the form Kafka's own tools and logs use.
-func (tp TP) String() string {
-	return tp.Topic + "-" + strconv.Itoa(int(tp.Partition))
-}
-
-// Compare orders by topic name, then by partition number.
-func (tp TP) Compare(other TP) int {
-	return cmp.Or(cmp.Compare(tp.Topic, other.Topic), cmp.Compare(tp.Partition, other.Partition))
-}
+// TP is partition.ID under its former name, for packages that still write it so.
+type TP = partition.ID
 
 // SASL is how a client proves who it is.
 type SASL struct {

@@ -17,6 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/partition"
 )
 
 func TestSecretNeverShows(t *testing.T) {
@@ -158,8 +160,8 @@ func TestVersionCaps(t *testing.T) {
 	ctx := deadline(t)
 	id, err := cl.InitProducer(ctx, "txn", time.Minute)
 	noError(t, err)
-	noError(t, cl.Keepalive(ctx, "txn", id, TP{"t", 0}))
-	_, err = cl.CommitPositions(ctx, "g", map[TP]Committed{{"t", 0}: {Offset: 1}})
+	noError(t, cl.Keepalive(ctx, "txn", id, partition.ID{Topic: "t", Partition: 0}))
+	_, err = cl.CommitPositions(ctx, "g", map[partition.ID]Committed{{Topic: "t", Partition: 0}: {Offset: 1}})
 	noError(t, err)
 	_, _, err = cl.FetchPositions(ctx, []string{"g"}, false)
 	noError(t, err)
@@ -210,7 +212,7 @@ func TestErrorTexts(t *testing.T) {
 		},
 		`read on cluster A: t-0 x (and 1 more partitions)`: &ErrPartitions{
 			"read", "A",
-			map[TP]error{{"t", 1}: errors.New("t-1 y"), {"t", 0}: errors.New("t-0 x")},
+			map[partition.ID]error{{Topic: "t", Partition: 1}: errors.New("t-1 y"), {Topic: "t", Partition: 0}: errors.New("t-0 x")},
 		},
 		`transaction "x" on cluster A is still PrepareAbort after 1.5s: ` + kerr.ConcurrentTransactions.Error(): &ErrTxnPending{
 			"x", "A",

@@ -14,6 +14,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tidemark/internal/partition"
 )
 
 // ErrDenied says which right is missing: an ACL on the named cluster would
@@ -163,9 +165,9 @@ func (e *ErrBrokers) Unwrap() []error {
 // ErrPartitions holds the partitions of one group whose position could not be
 // read. The positions beside it are right.
 type ErrPartitions struct {
-	What       string       // "read positions of group g"
-	Cluster    string       // alias
-	Partitions map[TP]error // never empty; each error names its partition
+	What       string                 // "read positions of group g"
+	Cluster    string                 // alias
+	Partitions map[partition.ID]error // never empty; each error names its partition
 }
 
 func (e *ErrPartitions) Error() string {
@@ -186,12 +188,12 @@ func (e *ErrPartitions) Unwrap() []error {
 	return errs
 }
 
-func sortedTPs[V any](m map[TP]V) []TP {
-	tps := make([]TP, 0, len(m))
+func sortedTPs[V any](m map[partition.ID]V) []partition.ID {
+	tps := make([]partition.ID, 0, len(m))
 	for tp := range m {
 		tps = append(tps, tp)
 	}
-	slices.SortFunc(tps, TP.Compare)
+	slices.SortFunc(tps, partition.ID.Compare)
 	return tps
 }
 
@@ -315,7 +317,7 @@ func (c *Client) Denied(topic, operation string, err error) error {
 
 // partitionError is a broker's error about one partition in a call that needs
 // operation on the topic; nil for code 0.
-func (c *Client) partitionError(tp TP, operation string, code int16) error {
+func (c *Client) partitionError(tp partition.ID, operation string, code int16) error {
 	switch code {
 	case 0:
 		return nil

@@ -17,6 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/partition"
 )
 
 // fake starts an embedded cluster that lives as long as the test.
@@ -72,7 +74,7 @@ func noError(t testing.TB, err error) {
 }
 
 // produce writes n records to one partition.
-func produce(t *testing.T, cl *Client, tp TP, n int) {
+func produce(t *testing.T, cl *Client, tp partition.ID, n int) {
 	t.Helper()
 	p := open(t, cl.Cluster(), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	for range n {

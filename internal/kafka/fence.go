@@ -10,6 +10,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 )
 
 // fenceChunk is how many partitions one transaction fences. Markers of one
@@ -33,20 +36,20 @@ const fenceChunk = 500
 // same, and the call may be repeated.
 //
 // The client must have been opened with LaneVersions.
-func (c *Client) Fence(ctx context.Context, txid string, id Identity, tps []TP) (fenced []TP, refused map[TP]error, err error) {
+func (c *Client) Fence(ctx context.Context, txid string, id Identity, tps []partition.ID) (fenced []partition.ID, refused map[partition.ID]error, err error) {
 	what := fmt.Sprintf("fence %d partitions with %q", len(tps), txid)
 	if !c.lane() {
 		return nil, nil, fmt.Errorf("%s on cluster %s: the client may send EndTxn v5, which would raise the epoch: open it with LaneVersions",
 			what, c.cluster.Alias)
 	}
 	tps = slices.Clone(tps)
-	slices.SortFunc(tps, TP.Compare)
+	slices.SortFunc(tps, partition.ID.Compare)
 	tps = slices.Compact(tps)
 	refused, err = c.unfit(ctx, tps)
 	if err != nil {
 		return nil, nil, c.failed(what, err)
 	}
-	fit := slices.DeleteFunc(tps, func(tp TP) bool { return refused[tp] != nil })
+	fit := slices.DeleteFunc(tps, func(tp partition.ID) bool { return refused[tp] != nil })
 	for chunk := range slices.Chunk(fit, fenceChunk) {
 		added, denied, err := c.addPartitions(ctx, txid, id, chunk)
 		maps.Copy(refused, denied)
@@ -67,8 +70,8 @@ func (c *Client) Fence(ctx context.Context, txid string, id Identity, tps []TP) 
 // Fenceable says why a partition cannot be fenced now: ErrNoTopic, ErrNoLeader,
 // or that the cluster does not answer. Ask before BumpProducer, which takes one
 // of 32,767 epochs whether the fence succeeds or not.
-func (c *Client) Fenceable(ctx context.Context, tp TP) error {
-	refused, err := c.unfit(ctx, []TP{tp})
+func (c *Client) Fenceable(ctx context.Context, tp partition.ID) error {
+	refused, err := c.unfit(ctx, []partition.ID{tp})
 	if err != nil {
 		return c.failed(fmt.Sprintf("find the leader of %v", tp), err)
 	}
@@ -80,8 +83,8 @@ func (c *Client) Fenceable(ctx context.Context, tp TP) error {
 // (transactional.id.expiration.ms) and that partition's memory of the producer
 // (producer.id.expiration.ms), and leaves epoch and sequences as they are.
 // Errors as for Fence, a refused partition among them.
-func (c *Client) Keepalive(ctx context.Context, txid string, id Identity, tp TP) error {
-	_, refused, err := c.Fence(ctx, txid, id, []TP{tp})
+func (c *Client) Keepalive(ctx context.Context, txid string, id Identity, tp partition.ID) error {
+	_, refused, err := c.Fence(ctx, txid, id, []partition.ID{tp})
 	if err != nil {
 		return fmt.Errorf("keep producer %q alive: %w", txid, err)
 	}
@@ -94,13 +97,13 @@ func (c *Client) Keepalive(ctx context.Context, txid string, id Identity, tp TP)
 // unfit finds the partitions that must not enter a transaction: one that does
 // not exist makes the broker refuse all the others (OPERATION_NOT_ATTEMPTED),
 // one without a leader would never get its marker.
-func (c *Client) unfit(ctx context.Context, tps []TP) (map[TP]error, error) {
+func (c *Client) unfit(ctx context.Context, tps []partition.ID) (map[partition.ID]error, error) {
 	md := NewMetadata(c)
 	topics := make([]string, 0, len(tps))
 	for _, tp := range tps {
 		topics = append(topics, tp.Topic)
 	}
-	refused := map[TP]error{}
+	refused := map[partition.ID]error{}
 	if len(topics) == 0 {
 		return refused, nil
 	}
@@ -118,11 +121,11 @@ func (c *Client) unfit(ctx context.Context, tps []TP) (map[TP]error, error) {
 // addPartitions adds the partitions to the identity's transaction, again
 // without those that the broker refuses. The broker adds all or none of a
 // request.
-func (c *Client) addPartitions(ctx context.Context, txid string, id Identity, tps []TP) (added []TP, denied map[TP]error, err error) {
-	denied = map[TP]error{}
+func (c *Client) addPartitions(ctx context.Context, txid string, id Identity, tps []partition.ID) (added []partition.ID, denied map[partition.ID]error, err error) {
+	denied = map[partition.ID]error{}
 	pending := slices.Clone(tps)
 	for len(pending) > 0 {
-		var codes map[TP]int16
+		var codes map[partition.ID]int16
 		err := c.patiently(ctx, txid, func() (int16, error) {
 			var err error
 			codes, err = c.addOnce(ctx, txid, id, pending)
@@ -135,7 +138,7 @@ func (c *Client) addPartitions(ctx context.Context, txid string, id Identity, tp
 			return nil, denied, err
 		}
 		before := len(pending)
-		var again []TP
+		var again []partition.ID
 		for _, tp := range pending {
 			code, answered := codes[tp]
 			switch {
@@ -159,7 +162,7 @@ func (c *Client) addPartitions(ctx context.Context, txid string, id Identity, tp
 
 // addOnce sends one AddPartitionsToTxn request and returns each partition's
 // code.
-func (c *Client) addOnce(ctx context.Context, txid string, id Identity, tps []TP) (map[TP]int16, error) {
+func (c *Client) addOnce(ctx context.Context, txid string, id Identity, tps []partition.ID) (map[partition.ID]int16, error) {
 	req := kmsg.NewPtrAddPartitionsToTxnRequest()
 	req.TransactionalID = txid
 	req.ProducerID = id.ProducerID
@@ -175,10 +178,10 @@ func (c *Client) addOnce(ctx context.Context, txid string, id Identity, tps []TP
 	if err != nil {
 		return nil, err
 	}
-	codes := make(map[TP]int16, len(tps))
+	codes := make(map[partition.ID]int16, len(tps))
 	for _, t := range resp.Topics {
 		for _, p := range t.Partitions {
-			codes[TP{t.Topic, p.Partition}] = p.ErrorCode
+			codes[partition.ID{Topic: t.Topic, Partition: p.Partition}] = p.ErrorCode
 		}
 	}
 	return codes, nil
@@ -186,7 +189,7 @@ func (c *Client) addOnce(ctx context.Context, txid string, id Identity, tps []TP
 
 // wholeTxnCode is the code that concerns the transaction, not a partition: the
 // coordinator repeats it for every partition. 0 if there is none.
-func wholeTxnCode(codes map[TP]int16) int16 {
+func wholeTxnCode(codes map[partition.ID]int16) int16 {
 	for _, code := range codes {
 		if txnWait(code) || Classify(code) == Fenced || code == kerr.InvalidTxnState.Code ||
 			code == kerr.TransactionalIDAuthorizationFailed.Code || code == kerr.TransactionalIDNotFound.Code {
@@ -237,12 +240,14 @@ func (c *Client) awaitEnd(ctx context.Context, txid string, id Identity) error {
 		case err == nil:
 			state = got.State
 		}
-		sleepErr := sleep(ctx, backoff)
-		if sleepErr == nil && time.Since(start) > markerPatience {
-			sleepErr = fmt.Errorf("its markers are not written within %v", markerPatience)
+		var end error
+		if !pause.For(ctx, backoff) {
+			end = ctx.Err()
+		} else if time.Since(start) > markerPatience {
+			end = fmt.Errorf("its markers are not written within %v", markerPatience)
 		}
-		if sleepErr != nil {
-			return &ErrTxnPending{TxnID: txid, Cluster: c.cluster.Alias, State: state, Waited: time.Since(start), Err: sleepErr}
+		if end != nil {
+			return &ErrTxnPending{TxnID: txid, Cluster: c.cluster.Alias, State: state, Waited: time.Since(start), Err: end}
 		}
 		backoff = min(2*backoff, txnBackoffMax)
 	}
@@ -272,7 +277,7 @@ func (c *Client) describeTxn(ctx context.Context, txid string) (kmsg.DescribeTra
 }
 
 // byTopic groups partitions by topic.
-func byTopic(tps []TP) map[string][]int32 {
+func byTopic(tps []partition.ID) map[string][]int32 {
 	topics := map[string][]int32{}
 	for _, tp := range tps {
 		topics[tp.Topic] = append(topics[tp.Topic], tp.Partition)

@@ -15,6 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/partition"
 )
 
 // lane opens a client as a lane does and takes an identity.
@@ -27,7 +29,7 @@ func lane(t *testing.T, c Cluster) (*Client, Identity) {
 }
 
 // plainProduce sends one plain batch of an identity and returns the broker's answer.
-func plainProduce(t *testing.T, cl *Client, tp TP, id Identity) int16 {
+func plainProduce(t *testing.T, cl *Client, tp partition.ID, id Identity) int16 {
 	t.Helper()
 	md := NewMetadata(cl)
 	noError(t, md.Refresh(deadline(t), tp.Topic))
@@ -51,7 +53,7 @@ func plainProduce(t *testing.T, cl *Client, tp TP, id Identity) int16 {
 func TestFenceStopsTheOldOwner(t *testing.T) {
 	fc, c := fake(t, kfake.SeedTopics(3, "t", "u"))
 	cl, old := lane(t, c)
-	tps := []TP{{"t", 0}, {"t", 2}, {"u", 1}}
+	tps := []partition.ID{{Topic: "t", Partition: 0}, {Topic: "t", Partition: 2}, {Topic: "u", Partition: 1}}
 	if code := plainProduce(t, cl, tps[0], old); code != 0 {
 		t.Fatalf("the owner's batch: %v", kerr.ErrorForCode(code))
 	}
@@ -81,18 +83,18 @@ func TestFenceLeavesOutWhatCannotBeFenced(t *testing.T) {
 	cl, id := lane(t, c)
 	fc.ControlKey(int16(kmsg.Metadata), leaderless(fc, t, "leaderless"))
 	fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "denied", Err: kerr.TopicAuthorizationFailed, Count: -1})
-	all := []TP{{"t", 1}, {"gone", 0}, {"leaderless", 0}, {"t", 0}, {"denied", 0}, {"t", 7}, {"t", 1}}
+	all := []partition.ID{{Topic: "t", Partition: 1}, {Topic: "gone", Partition: 0}, {Topic: "leaderless", Partition: 0}, {Topic: "t", Partition: 0}, {Topic: "denied", Partition: 0}, {Topic: "t", Partition: 7}, {Topic: "t", Partition: 1}}
 	fenced, refused, err := cl.Fence(deadline(t), "lane", id, all)
 	noError(t, err)
-	if !slices.Equal(fenced, []TP{{"t", 0}, {"t", 1}}) {
+	if !slices.Equal(fenced, []partition.ID{{Topic: "t", Partition: 0}, {Topic: "t", Partition: 1}}) {
 		t.Errorf("fenced %v", fenced)
 	}
-	for tp, want := range map[TP]error{{"gone", 0}: ErrNoTopic, {"t", 7}: ErrNoTopic, {"leaderless", 0}: ErrNoLeader} {
+	for tp, want := range map[partition.ID]error{{Topic: "gone", Partition: 0}: ErrNoTopic, {Topic: "t", Partition: 7}: ErrNoTopic, {Topic: "leaderless", Partition: 0}: ErrNoLeader} {
 		if !errors.Is(refused[tp], want) {
 			t.Errorf("%v: %v", tp, refused[tp])
 		}
 	}
-	as[*ErrDenied](t, refused[TP{"denied", 0}])
+	as[*ErrDenied](t, refused[partition.ID{Topic: "denied", Partition: 0}])
 	if len(refused) != 4 {
 		t.Errorf("refused %v", refused)
 	}
@@ -155,31 +157,31 @@ func TestFenceAgainWithoutTheOffender(t *testing.T) {
 		if !offends {
 			return nil, nil, false
 		}
-		return addAnswer(req, func(tp TP) int16 {
+		return addAnswer(req, func(tp partition.ID) int16 {
 			if tp.Topic == "bad" {
 				return kerr.TopicAuthorizationFailed.Code
 			}
 			return kerr.OperationNotAttempted.Code
 		}), nil, true
 	})
-	fenced, refused, err := cl.Fence(deadline(t), "lane", id, []TP{{"t", 0}, {"bad", 0}, {"t", 3}})
+	fenced, refused, err := cl.Fence(deadline(t), "lane", id, []partition.ID{{Topic: "t", Partition: 0}, {Topic: "bad", Partition: 0}, {Topic: "t", Partition: 3}})
 	noError(t, err)
-	if !slices.Equal(fenced, []TP{{"t", 0}, {"t", 3}}) || !slices.Equal(asked, []int{3, 2}) {
+	if !slices.Equal(fenced, []partition.ID{{Topic: "t", Partition: 0}, {Topic: "t", Partition: 3}}) || !slices.Equal(asked, []int{3, 2}) {
 		t.Errorf("fenced %v by requests of %v partitions", fenced, asked)
 	}
-	if got := *as[*ErrDenied](t, refused[TP{"bad", 0}]); got != (ErrDenied{"WRITE", "topic", "bad", "A"}) {
+	if got := *as[*ErrDenied](t, refused[partition.ID{Topic: "bad", Partition: 0}]); got != (ErrDenied{"WRITE", "topic", "bad", "A"}) {
 		t.Errorf("denied: %+v", got)
 	}
 }
 
-func addAnswer(req *kmsg.AddPartitionsToTxnRequest, code func(TP) int16) kmsg.Response {
+func addAnswer(req *kmsg.AddPartitionsToTxnRequest, code func(partition.ID) int16) kmsg.Response {
 	resp := req.ResponseKind().(*kmsg.AddPartitionsToTxnResponse)
 	for _, rt := range req.Topics {
 		at := kmsg.NewAddPartitionsToTxnResponseTopic()
 		at.Topic = rt.Topic
 		for _, p := range rt.Partitions {
 			ap := kmsg.NewAddPartitionsToTxnResponseTopicPartition()
-			ap.Partition, ap.ErrorCode = p, code(TP{rt.Topic, p})
+			ap.Partition, ap.ErrorCode = p, code(partition.ID{Topic: rt.Topic, Partition: p})
 			at.Partitions = append(at.Partitions, ap)
 		}
 		resp.Topics = append(resp.Topics, at)
@@ -191,9 +193,9 @@ func TestFenceGoesInChunks(t *testing.T) {
 	fc, c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1100, "t"))
 	cl, id := lane(t, c)
 	adds, ends := observe(fc, kmsg.AddPartitionsToTxn), observe(fc, kmsg.EndTxn)
-	tps := make([]TP, 1100)
+	tps := make([]partition.ID, 1100)
 	for p := range tps {
-		tps[p] = TP{"t", int32(p)}
+		tps[p] = partition.ID{Topic: "t", Partition: int32(p)}
 	}
 	fenced, _, err := cl.Fence(deadline(t), "lane", id, tps)
 	noError(t, err)
@@ -206,7 +208,7 @@ func TestFenceOfNothing(t *testing.T) {
 	fc, c := fake(t, kfake.NumBrokers(1))
 	cl, id := lane(t, c)
 	ends := observe(fc, kmsg.EndTxn)
-	for _, tps := range [][]TP{nil, {{"gone", 0}}} {
+	for _, tps := range [][]partition.ID{nil, {{Topic: "gone", Partition: 0}}} {
 		fenced, _, err := cl.Fence(deadline(t), "lane", id, tps)
 		noError(t, err)
 		if len(fenced) != 0 || ends.Hits() != 0 {
@@ -220,7 +222,7 @@ func TestFenceNeedsLaneVersions(t *testing.T) {
 	adds := observe(fc, kmsg.AddPartitionsToTxn)
 	id, err := cl.InitProducer(deadline(t), "lane", time.Minute)
 	noError(t, err)
-	if _, _, err := cl.Fence(deadline(t), "lane", id, []TP{{"t", 0}}); err == nil || !strings.Contains(err.Error(), "LaneVersions") {
+	if _, _, err := cl.Fence(deadline(t), "lane", id, []partition.ID{{Topic: "t", Partition: 0}}); err == nil || !strings.Contains(err.Error(), "LaneVersions") {
 		t.Errorf("fence by EndTxn v5: %v", err)
 	}
 	if adds.Hits() != 0 {
@@ -233,7 +235,7 @@ func TestFenceByADeposedOwner(t *testing.T) {
 	cl, old := lane(t, c)
 	_, err := cl.InitProducer(deadline(t), "lane", time.Minute)
 	noError(t, err)
-	_, _, err = cl.Fence(deadline(t), "lane", old, []TP{{"t", 0}})
+	_, _, err = cl.Fence(deadline(t), "lane", old, []partition.ID{{Topic: "t", Partition: 0}})
 	if ClassifyErr(err) != Fenced {
 		t.Errorf("a deposed owner fenced: %v", err)
 	}
@@ -259,7 +261,7 @@ func TestFenceWaitsAndSays(t *testing.T) {
 			}
 			describe(state, id)(req, resp)
 		})
-		fenced, _, err := cl.Fence(deadline(t), "lane", id, []TP{{"t", 0}})
+		fenced, _, err := cl.Fence(deadline(t), "lane", id, []partition.ID{{Topic: "t", Partition: 0}})
 		noError(t, err)
 		if len(fenced) != 1 || polls != 5 {
 			t.Errorf("fenced %v after %d looks", fenced, polls)
@@ -271,7 +273,7 @@ func TestFenceWaitsAndSays(t *testing.T) {
 		answer(fc, describe("PrepareAbort", id))
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		fenced, _, err := cl.Fence(ctx, "lane", id, []TP{{"t", 0}})
+		fenced, _, err := cl.Fence(ctx, "lane", id, []partition.ID{{Topic: "t", Partition: 0}})
 		pending := as[*ErrTxnPending](t, err)
 		if len(fenced) != 0 || pending.State != "PrepareAbort" || pending.TxnID != "lane" || ClassifyErr(err) != Retry {
 			t.Errorf("fenced %v: %v", fenced, err)
@@ -281,7 +283,7 @@ func TestFenceWaitsAndSays(t *testing.T) {
 		fc, c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
 		cl, id := lane(t, c)
 		answer(fc, describe("Empty", Identity{id.ProducerID, id.Epoch + 1}))
-		_, _, err := cl.Fence(deadline(t), "lane", id, []TP{{"t", 0}})
+		_, _, err := cl.Fence(deadline(t), "lane", id, []partition.ID{{Topic: "t", Partition: 0}})
 		if ClassifyErr(err) != Fenced {
 			t.Errorf("a fence under another owner: %v", err)
 		}
@@ -290,7 +292,7 @@ func TestFenceWaitsAndSays(t *testing.T) {
 		fc, c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
 		cl, id := lane(t, c)
 		fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeTransactions}, Err: kerr.TransactionalIDAuthorizationFailed, Count: -1})
-		_, _, err := cl.Fence(deadline(t), "lane", id, []TP{{"t", 0}})
+		_, _, err := cl.Fence(deadline(t), "lane", id, []partition.ID{{Topic: "t", Partition: 0}})
 		if got := *as[*ErrDenied](t, err); got != (ErrDenied{"DESCRIBE", "transactional id", "lane", "A"}) {
 			t.Errorf("denied: %+v", got)
 		}
@@ -304,7 +306,7 @@ func TestFenceRidesOutABusyCoordinator(t *testing.T) {
 		kfake.Fault{Keys: []kmsg.Key{kmsg.AddPartitionsToTxn}, Err: kerr.ConcurrentTransactions, Count: 3},
 		kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.ConcurrentTransactions, Count: 3},
 	)
-	fenced, _, err := cl.Fence(deadline(t), "lane", id, []TP{{"t", 0}})
+	fenced, _, err := cl.Fence(deadline(t), "lane", id, []partition.ID{{Topic: "t", Partition: 0}})
 	noError(t, err)
 	if len(fenced) != 1 || busy.Hits() != 6 {
 		t.Errorf("fenced %v after %d refusals", fenced, busy.Hits())
@@ -330,7 +332,7 @@ func TestFenceErrors(t *testing.T) {
 			fc, cluster := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
 			cl, id := lane(t, cluster)
 			fc.Fault(kfake.Fault{Keys: []kmsg.Key{c.key}, Err: c.code, Count: -1})
-			fenced, _, err := cl.Fence(deadline(t), "lane", id, []TP{{"t", 0}})
+			fenced, _, err := cl.Fence(deadline(t), "lane", id, []partition.ID{{Topic: "t", Partition: 0}})
 			if got := ClassifyErr(err); got != c.class || len(fenced) != 0 {
 				t.Errorf("class %v, fenced %v: %v", got, fenced, err)
 			}
@@ -341,14 +343,14 @@ func TestFenceErrors(t *testing.T) {
 func TestKeepaliveKeepsEpochAndSequences(t *testing.T) {
 	_, c := fake(t, kfake.SeedTopics(1, "ledger"))
 	cl, id := lane(t, c)
-	tp := TP{"ledger", 0}
+	tp := partition.ID{Topic: "ledger", Partition: 0}
 	for range 3 {
 		noError(t, cl.Keepalive(deadline(t), "lane", id, tp))
 	}
 	if code := plainProduce(t, cl, tp, id); code != 0 {
 		t.Errorf("the owner's batch after a keepalive: %v", kerr.ErrorForCode(code))
 	}
-	if err := cl.Keepalive(deadline(t), "lane", id, TP{"gone", 0}); !errors.Is(err, ErrNoTopic) {
+	if err := cl.Keepalive(deadline(t), "lane", id, partition.ID{Topic: "gone", Partition: 0}); !errors.Is(err, ErrNoTopic) {
 		t.Errorf("a ledger that is gone: %v", err)
 	}
 }

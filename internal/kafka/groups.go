@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/consumer"
 )
 
 // Group is one group as its coordinator lists it.
@@ -29,6 +31,11 @@ type Group struct {
 	ProtocolType string
 	// Coordinator is the broker that answered for the group; -1 if none did.
 	Coordinator int32
+}
+
+// Listed is what decides whether the group has positions.
+func (g Group) Listed() consumer.Group {
+	return consumer.Group{ID: g.ID, Type: g.Type, Protocol: g.ProtocolType}
 }
 
 // Groups lists the groups of the cluster, ordered by id. Every broker answers
@@ -165,7 +172,7 @@ func (c *Client) describeUnlisted(ctx context.Context, ids []string, listed, sta
 			case exists && g.ErrorCode == 0:
 				was.State = g.State
 				states[g.Group] = was
-			case g.ErrorCode == kerr.GroupIDNotFound.Code || g.ErrorCode == 0 && g.State == "Dead":
+			case g.ErrorCode == kerr.GroupIDNotFound.Code || g.ErrorCode == 0 && consumer.Dead(g.State):
 				states[g.Group] = Group{ID: g.Group, Coordinator: shard.Meta.NodeID}
 			case g.ErrorCode == 0:
 				// Created since the list was made.

@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
+
+	"tidemark/internal/partition"
 )
 
 // live starts a consumer of the group and waits until it has joined.
@@ -30,9 +32,9 @@ func live(t *testing.T, fc *kfake.Cluster, c Cluster, group string, opts ...kgo.
 	noError(t, err)
 }
 
-func commit(t *testing.T, cl *Client, group string, tp TP, offset int64) {
+func commit(t *testing.T, cl *Client, group string, tp partition.ID, offset int64) {
 	t.Helper()
-	refused, err := cl.CommitPositions(deadline(t), group, map[TP]Committed{tp: {Offset: offset}})
+	refused, err := cl.CommitPositions(deadline(t), group, map[partition.ID]Committed{tp: {Offset: offset}})
 	noError(t, err)
 	if len(refused) != 0 {
 		t.Fatalf("refused %v", refused)
@@ -45,7 +47,7 @@ func TestGroups(t *testing.T) {
 	live(t, fc, c, "classic")
 	live(t, fc, c, "next", kgo.ServerSideBalancer())
 	for _, g := range []string{"empty-a", "empty-b", "empty-c"} {
-		commit(t, cl, g, TP{"t", 0}, 1)
+		commit(t, cl, g, partition.ID{Topic: "t", Partition: 0}, 1)
 	}
 	groups, err := cl.Groups(deadline(t))
 	noError(t, err)
@@ -77,7 +79,7 @@ func TestGroupsOfAPartlyDeadCluster(t *testing.T) {
 	fc, cl := fakeClient(t, kfake.NumBrokers(3), kfake.SeedTopics(1, "t"))
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
 	for _, g := range names {
-		commit(t, cl, g, TP{"t", 0}, 1)
+		commit(t, cl, g, partition.ID{Topic: "t", Partition: 0}, 1)
 	}
 	bad := fc.CoordinatorFor("a")
 	fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListGroups}, Nodes: []int32{bad}, Err: kerr.UnknownServerError, TopLevel: true, Count: -1})
@@ -133,7 +135,7 @@ func TestGroupStates(t *testing.T) {
 	cl := open(t, c)
 	live(t, fc, c, "classic")
 	live(t, fc, c, "next", kgo.ServerSideBalancer())
-	commit(t, cl, "empty", TP{"t", 0}, 1)
+	commit(t, cl, "empty", partition.ID{Topic: "t", Partition: 0}, 1)
 	fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeGroups}, Group: "denied", Err: kerr.GroupAuthorizationFailed, Count: -1})
 	states, failed, err := cl.GroupStates(deadline(t), "classic", "next", "empty", "never", "denied")
 	noError(t, err)
@@ -158,7 +160,7 @@ func TestGroupStates(t *testing.T) {
 func TestGroupsOfOldBrokers(t *testing.T) {
 	_, older := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"), kfake.MaxVersions(kversion.V3_0_0()))
 	cl := open(t, older)
-	commit(t, cl, "g", TP{"t", 0}, 1)
+	commit(t, cl, "g", partition.ID{Topic: "t", Partition: 0}, 1)
 	groups, err := cl.Groups(deadline(t))
 	noError(t, err)
 	if len(groups) != 1 || groups[0].Type != "" || !strings.EqualFold(groups[0].State, "empty") {
@@ -167,7 +169,7 @@ func TestGroupsOfOldBrokers(t *testing.T) {
 
 	fc, c := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"), kfake.MaxVersions(kversion.V2_5_0()))
 	cl = open(t, c)
-	commit(t, cl, "g", TP{"t", 0}, 1)
+	commit(t, cl, "g", partition.ID{Topic: "t", Partition: 0}, 1)
 	live(t, fc, c, "alive", kgo.Balancers(kgo.RangeBalancer()))
 	states, failed, err := cl.GroupStates(deadline(t), "g", "alive", "never")
 	noError(t, err)
@@ -181,7 +183,7 @@ func TestCoordinatorsMove(t *testing.T) {
 	fc, cl := fakeClient(t, kfake.NumBrokers(3), kfake.SeedTopics(1, "t"))
 	groups := []string{"a", "b", "c", "d", "e", "f"}
 	for i, g := range groups {
-		commit(t, cl, g, TP{"t", 0}, int64(i))
+		commit(t, cl, g, partition.ID{Topic: "t", Partition: 0}, int64(i))
 	}
 	moved := func() bool {
 		was := map[string]int32{}
@@ -202,7 +204,7 @@ func TestCoordinatorsMove(t *testing.T) {
 		}
 	}
 	for i, g := range groups {
-		commit(t, cl, g, TP{"t", 0}, int64(i+10))
+		commit(t, cl, g, partition.ID{Topic: "t", Partition: 0}, int64(i+10))
 	}
 	pos, failed, err := cl.FetchPositions(deadline(t), groups, true)
 	noError(t, err)
@@ -210,7 +212,7 @@ func TestCoordinatorsMove(t *testing.T) {
 		t.Fatal(failed)
 	}
 	for i, g := range groups {
-		if got := pos[g][TP{"t", 0}].Offset; got != int64(i+10) {
+		if got := pos[g][partition.ID{Topic: "t", Partition: 0}].Offset; got != int64(i+10) {
 			t.Errorf("group %s is at %d", g, got)
 		}
 	}
@@ -230,7 +232,7 @@ func TestGroupErrorsAreTyped(t *testing.T) {
 
 func TestGroupStatesWithoutACoordinator(t *testing.T) {
 	fc, cl := fakeClient(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
-	commit(t, cl, "empty", TP{"t", 0}, 1)
+	commit(t, cl, "empty", partition.ID{Topic: "t", Partition: 0}, 1)
 	fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.FindCoordinator}, Group: "denied", Err: kerr.GroupAuthorizationFailed, Count: -1})
 	fc.ControlKey(int16(kmsg.DescribeGroups), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		fc.KeepControl()

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 )
 
 var (
@@ -162,7 +165,7 @@ func (m *Metadata) lead(ctx context.Context, f *flight) error {
 	m.mu.Lock()
 	wait := refreshPace - time.Since(m.started)
 	m.mu.Unlock()
-	if err := sleep(ctx, wait); err != nil {
+	if !pause.For(ctx, wait) {
 		m.depart(f)
 		return errAbandoned
 	}
@@ -252,7 +255,7 @@ func newTopicMeta(t kmsg.MetadataResponseTopic, old *topicMeta) *topicMeta {
 
 // Leader says where a partition is led. Errors: ErrNotLoaded, ErrNoTopic,
 // ErrNoLeader, or *ErrDenied; the first three are cured by Refresh.
-func (m *Metadata) Leader(tp TP) (Leader, error) {
+func (m *Metadata) Leader(tp partition.ID) (Leader, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t, err := m.topic(tp.Topic)
@@ -314,7 +317,7 @@ func (m *Metadata) Partitions(name string) (int32, error) {
 // whether it was news. A hint with an epoch that is not newer than known is
 // ignored: it comes from a broker that is behind. Call HintBroker for the
 // endpoints of the same response first.
-func (m *Metadata) Hint(tp TP, broker, epoch int32) bool {
+func (m *Metadata) Hint(tp partition.ID, broker, epoch int32) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t, ok := m.topics[tp.Topic]
@@ -347,19 +350,4 @@ func (m *Metadata) Addr(broker int32) (string, bool) {
 	defer m.mu.Unlock()
 	addr, ok := m.brokers[broker]
 	return addr, ok
-}
-
-// sleep waits for d, or until ctx ends and then returns its error.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

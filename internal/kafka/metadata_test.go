@@ -11,17 +11,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/partition"
 )
 
 func TestLeader(t *testing.T) {
 	fc, cl := fakeClient(t, kfake.SeedTopics(6, "t"))
 	md := NewMetadata(cl)
-	if _, err := md.Leader(TP{"t", 0}); !errors.Is(err, ErrNotLoaded) {
+	if _, err := md.Leader(partition.ID{Topic: "t", Partition: 0}); !errors.Is(err, ErrNotLoaded) {
 		t.Errorf("a topic never asked for: %v", err)
 	}
 	noError(t, md.Refresh(deadline(t), "t", "gone"))
 	for p := range int32(6) {
-		l, err := md.Leader(TP{"t", p})
+		l, err := md.Leader(partition.ID{Topic: "t", Partition: p})
 		noError(t, err)
 		if want := fc.LeaderFor("t", p); l.Broker != want {
 			t.Errorf("partition %d: leader %d, want %d", p, l.Broker, want)
@@ -36,7 +38,7 @@ func TestLeader(t *testing.T) {
 	if n, err := md.Partitions("t"); n != 6 || err != nil {
 		t.Errorf("%d partitions, %v", n, err)
 	}
-	for _, tp := range []TP{{"gone", 0}, {"t", 6}, {"t", -1}} {
+	for _, tp := range []partition.ID{{Topic: "gone", Partition: 0}, {Topic: "t", Partition: 6}, {Topic: "t", Partition: -1}} {
 		if _, err := md.Leader(tp); !errors.Is(err, ErrNoTopic) || !strings.Contains(err.Error(), "cluster A") {
 			t.Errorf("%v: %v", tp, err)
 		}
@@ -47,7 +49,7 @@ func TestLeader(t *testing.T) {
 	// A topic that comes later is found by a refresh of all.
 	noError(t, fc.CreateTopic("gone", 1, nil))
 	noError(t, md.Refresh(deadline(t)))
-	if _, err := md.Leader(TP{"gone", 0}); err != nil {
+	if _, err := md.Leader(partition.ID{Topic: "gone", Partition: 0}); err != nil {
 		t.Errorf("a topic created later: %v", err)
 	}
 }
@@ -59,7 +61,7 @@ func TestTopicIDChangesWithTheTopic(t *testing.T) {
 	was, err := md.TopicID("t")
 	noError(t, err)
 	// A leader epoch of the old incarnation says nothing about the new one.
-	if !md.Hint(TP{"t", 0}, 1, 1000) {
+	if !md.Hint(partition.ID{Topic: "t", Partition: 0}, 1, 1000) {
 		t.Fatal("a newer epoch was not taken")
 	}
 	noError(t, fc.DeleteTopic("t"))
@@ -67,7 +69,7 @@ func TestTopicIDChangesWithTheTopic(t *testing.T) {
 	noError(t, md.Refresh(deadline(t), "t"))
 	is, err := md.TopicID("t")
 	noError(t, err)
-	l, err := md.Leader(TP{"t", 0})
+	l, err := md.Leader(partition.ID{Topic: "t", Partition: 0})
 	noError(t, err)
 	if is == was || is == [16]byte{} || l.Epoch >= 1000 {
 		t.Errorf("id %x then %x, epoch %d", was, is, l.Epoch)
@@ -77,7 +79,7 @@ func TestTopicIDChangesWithTheTopic(t *testing.T) {
 func TestHints(t *testing.T) {
 	_, cl := fakeClient(t, kfake.SeedTopics(2, "t"))
 	md := NewMetadata(cl)
-	tp := TP{"t", 0}
+	tp := partition.ID{Topic: "t", Partition: 0}
 	if md.Hint(tp, 1, 5) {
 		t.Error("a hint for a topic that is not loaded was taken: its id is not known")
 	}
@@ -104,7 +106,7 @@ func TestHints(t *testing.T) {
 			t.Errorf("%s: %+v, %v", s.name, l, err)
 		}
 	}
-	if md.Hint(TP{"t", 9}, 1, 100) || md.Hint(TP{"u", 0}, 1, 100) {
+	if md.Hint(partition.ID{Topic: "t", Partition: 9}, 1, 100) || md.Hint(partition.ID{Topic: "u", Partition: 0}, 1, 100) {
 		t.Error("a hint for an unknown partition was taken")
 	}
 	if !md.Hint(tp, 88, start.Epoch+5) {
@@ -140,7 +142,7 @@ func onePartition(t *testing.T) (*Metadata, func(broker, epoch int32)) {
 
 func TestStaleBrokersAreNotBelieved(t *testing.T) {
 	md, store := onePartition(t)
-	tp := TP{"t", 0}
+	tp := partition.ID{Topic: "t", Partition: 0}
 	leader := func() int32 {
 		l, err := md.Leader(tp)
 		noError(t, err)
@@ -186,7 +188,7 @@ func TestRefreshIsShared(t *testing.T) {
 	if most := 2 + int(time.Since(start)/refreshPace); seen.Hits() > most {
 		t.Errorf("%d callers made %d requests in %v, want at most %d", callers, seen.Hits(), time.Since(start), most)
 	}
-	if _, err := md.Leader(TP{"t", 0}); err != nil {
+	if _, err := md.Leader(partition.ID{Topic: "t", Partition: 0}); err != nil {
 		t.Error(err)
 	}
 }
@@ -249,7 +251,7 @@ func TestMetadataWithoutRights(t *testing.T) {
 	fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "t", Err: kerr.TopicAuthorizationFailed, Count: -1})
 	md := NewMetadata(cl)
 	noError(t, md.Refresh(deadline(t), "t"))
-	_, err := md.Leader(TP{"t", 0})
+	_, err := md.Leader(partition.ID{Topic: "t", Partition: 0})
 	if got := *as[*ErrDenied](t, err); got != (ErrDenied{"DESCRIBE", "topic", "t", "A"}) {
 		t.Errorf("denied: %+v", got)
 	}

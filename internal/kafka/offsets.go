@@ -7,6 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/partition"
 )
 
 // What ListOffsets can be asked for besides a timestamp in milliseconds.
@@ -25,9 +27,9 @@ const (
 // be asked: *ErrDenied (DESCRIBE on the topic is missing), ErrNoTopic, or why
 // their leader did not answer. The third is set if no partition was answered
 // for at all because ctx ended.
-func (c *Client) ListOffsets(ctx context.Context, tps []TP, spec int64, committed bool) (map[TP]int64, map[TP]error, error) {
-	offsets := make(map[TP]int64, len(tps))
-	failed := map[TP]error{}
+func (c *Client) ListOffsets(ctx context.Context, tps []partition.ID, spec int64, committed bool) (map[partition.ID]int64, map[partition.ID]error, error) {
+	offsets := make(map[partition.ID]int64, len(tps))
+	failed := map[partition.ID]error{}
 	if len(tps) == 0 {
 		return offsets, failed, nil
 	}
@@ -37,7 +39,7 @@ func (c *Client) ListOffsets(ctx context.Context, tps []TP, spec int64, committe
 		req.IsolationLevel = 1
 	}
 	unique := slices.Clone(tps)
-	slices.SortFunc(unique, TP.Compare)
+	slices.SortFunc(unique, partition.ID.Compare)
 	topics := byTopic(slices.Compact(unique))
 	for _, topic := range sortedKeys(topics) {
 		t := kmsg.NewListOffsetsRequestTopic()
@@ -65,7 +67,7 @@ func (c *Client) ListOffsets(ctx context.Context, tps []TP, spec int64, committe
 }
 
 // takeOffsets files one leader's answer.
-func (c *Client) takeOffsets(shard kgo.ResponseShard, offsets map[TP]int64, failed map[TP]error) {
+func (c *Client) takeOffsets(shard kgo.ResponseShard, offsets map[partition.ID]int64, failed map[partition.ID]error) {
 	resp, ok := shard.Resp.(*kmsg.ListOffsetsResponse)
 	if shard.Err != nil || !ok {
 		req, isList := shard.Req.(*kmsg.ListOffsetsRequest)
@@ -74,7 +76,7 @@ func (c *Client) takeOffsets(shard kgo.ResponseShard, offsets map[TP]int64, fail
 		}
 		for _, t := range req.Topics {
 			for _, p := range t.Partitions {
-				tp := TP{t.Topic, p.Partition}
+				tp := partition.ID{Topic: t.Topic, Partition: p.Partition}
 				failed[tp] = c.shardError(tp, shard.Err)
 			}
 		}
@@ -82,7 +84,7 @@ func (c *Client) takeOffsets(shard kgo.ResponseShard, offsets map[TP]int64, fail
 	}
 	for _, t := range resp.Topics {
 		for _, p := range t.Partitions {
-			tp := TP{t.Topic, p.Partition}
+			tp := partition.ID{Topic: t.Topic, Partition: p.Partition}
 			if p.ErrorCode != 0 {
 				failed[tp] = c.partitionError(tp, "DESCRIBE", p.ErrorCode)
 				continue
@@ -94,7 +96,7 @@ func (c *Client) takeOffsets(shard kgo.ResponseShard, offsets map[TP]int64, fail
 
 // shardError is the error of a partition that franz-go could not send: the
 // metadata's error code, or the transport's.
-func (c *Client) shardError(tp TP, err error) error {
+func (c *Client) shardError(tp partition.ID, err error) error {
 	if code, ok := errorCode(err); ok {
 		return c.partitionError(tp, "DESCRIBE", code)
 	}
@@ -107,7 +109,7 @@ func (c *Client) shardError(tp TP, err error) error {
 // records that were cut off. Both are -1 if the leader knows no such epoch.
 // current is the leader epoch by metadata, for the leader to compare with its
 // own; -1 does not compare.
-func (c *Client) OffsetsForEpoch(ctx context.Context, tp TP, current, epoch int32) (int32, int64, error) {
+func (c *Client) OffsetsForEpoch(ctx context.Context, tp partition.ID, current, epoch int32) (int32, int64, error) {
 	what := fmt.Sprintf("find the end of leader epoch %d of %v", epoch, tp)
 	req := kmsg.NewPtrOffsetForLeaderEpochRequest()
 	req.ReplicaID = -1

@@ -10,23 +10,25 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/partition"
 )
 
 func TestListOffsets(t *testing.T) {
 	fc, cl := fakeClient(t, kfake.SeedTopics(4, "t"))
 	for p := range int32(4) {
-		produce(t, cl, TP{"t", p}, int(p)*2)
+		produce(t, cl, partition.ID{Topic: "t", Partition: p}, int(p)*2)
 	}
 	noError(t, fc.DeleteRecords("t", 3, 5))
-	tps := []TP{{"t", 0}, {"t", 1}, {"t", 2}, {"t", 3}, {"t", 1}, {"gone", 0}, {"t", 9}}
+	tps := []partition.ID{{Topic: "t", Partition: 0}, {Topic: "t", Partition: 1}, {Topic: "t", Partition: 2}, {Topic: "t", Partition: 3}, {Topic: "t", Partition: 1}, {Topic: "gone", Partition: 0}, {Topic: "t", Partition: 9}}
 	latest, failed, err := cl.ListOffsets(deadline(t), tps, Latest, false)
 	noError(t, err)
 	for p := range int32(4) {
-		if got := latest[TP{"t", p}]; got != int64(p)*2 {
+		if got := latest[partition.ID{Topic: "t", Partition: p}]; got != int64(p)*2 {
 			t.Errorf("end of partition %d: %d", p, got)
 		}
 	}
-	for _, tp := range []TP{{"gone", 0}, {"t", 9}} {
+	for _, tp := range []partition.ID{{Topic: "gone", Partition: 0}, {Topic: "t", Partition: 9}} {
 		if _, ok := latest[tp]; ok || !errors.Is(failed[tp], ErrNoTopic) || !strings.Contains(failed[tp].Error(), "cluster A") {
 			t.Errorf("%v: %v", tp, failed[tp])
 		}
@@ -36,7 +38,7 @@ func TestListOffsets(t *testing.T) {
 	}
 	earliest, _, err := cl.ListOffsets(deadline(t), tps[:4], Earliest, true)
 	noError(t, err)
-	if earliest[TP{"t", 3}] != 5 || earliest[TP{"t", 2}] != 0 {
+	if earliest[partition.ID{Topic: "t", Partition: 3}] != 5 || earliest[partition.ID{Topic: "t", Partition: 2}] != 0 {
 		t.Errorf("starts: %v", earliest)
 	}
 	if none, failed, err := cl.ListOffsets(deadline(t), nil, Latest, false); err != nil || len(none)+len(failed) != 0 {
@@ -47,14 +49,14 @@ func TestListOffsets(t *testing.T) {
 func TestListCommittedOffsets(t *testing.T) {
 	_, c := fake(t, kfake.SeedTopics(1, "t"))
 	cl, id := lane(t, c)
-	tp := TP{"t", 0}
+	tp := partition.ID{Topic: "t", Partition: 0}
 	if code := plainProduce(t, cl, tp, id); code != 0 {
 		t.Fatal(kerr.ErrorForCode(code))
 	}
 	openTransaction(t, c, tp)
-	latest, _, err := cl.ListOffsets(deadline(t), []TP{tp}, Latest, false)
+	latest, _, err := cl.ListOffsets(deadline(t), []partition.ID{tp}, Latest, false)
 	noError(t, err)
-	stable, _, err := cl.ListOffsets(deadline(t), []TP{tp}, Latest, true)
+	stable, _, err := cl.ListOffsets(deadline(t), []partition.ID{tp}, Latest, true)
 	noError(t, err)
 	if latest[tp] != 2 || stable[tp] != 1 {
 		t.Errorf("end %d, stable end %d; want 2 and 1", latest[tp], stable[tp])
@@ -63,12 +65,12 @@ func TestListCommittedOffsets(t *testing.T) {
 
 func TestListOffsetsFollowsTheLeader(t *testing.T) {
 	fc, cl := fakeClient(t, kfake.NumBrokers(3), kfake.SeedTopics(1, "t"))
-	tp := TP{"t", 0}
+	tp := partition.ID{Topic: "t", Partition: 0}
 	produce(t, cl, tp, 3)
 	for range 4 {
 		next := (fc.LeaderFor("t", 0) + 1) % 3
 		noError(t, fc.MoveTopicPartition("t", 0, next))
-		got, failed, err := cl.ListOffsets(deadline(t), []TP{tp}, Latest, false)
+		got, failed, err := cl.ListOffsets(deadline(t), []partition.ID{tp}, Latest, false)
 		noError(t, err)
 		if got[tp] != 3 {
 			t.Errorf("end %d, %v", got[tp], failed[tp])
@@ -80,27 +82,27 @@ func TestListOffsetsErrors(t *testing.T) {
 	fc, cl := fakeClient(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t", "denied", "broken"))
 	fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "denied", Err: kerr.TopicAuthorizationFailed, Count: -1})
 	fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "broken", Err: kerr.UnsupportedForMessageFormat, Count: -1})
-	got, failed, err := cl.ListOffsets(deadline(t), []TP{{"t", 0}, {"denied", 0}, {"broken", 0}}, Latest, false)
+	got, failed, err := cl.ListOffsets(deadline(t), []partition.ID{{Topic: "t", Partition: 0}, {Topic: "denied", Partition: 0}, {Topic: "broken", Partition: 0}}, Latest, false)
 	noError(t, err)
-	if _, ok := got[TP{"t", 0}]; !ok || len(got) != 1 {
+	if _, ok := got[partition.ID{Topic: "t", Partition: 0}]; !ok || len(got) != 1 {
 		t.Errorf("got %v", got)
 	}
-	if d := *as[*ErrDenied](t, failed[TP{"denied", 0}]); d != (ErrDenied{"DESCRIBE", "topic", "denied", "A"}) {
+	if d := *as[*ErrDenied](t, failed[partition.ID{Topic: "denied", Partition: 0}]); d != (ErrDenied{"DESCRIBE", "topic", "denied", "A"}) {
 		t.Errorf("denied: %+v", d)
 	}
-	if !errors.Is(failed[TP{"broken", 0}], kerr.UnsupportedForMessageFormat) {
-		t.Errorf("broken: %v", failed[TP{"broken", 0}])
+	if !errors.Is(failed[partition.ID{Topic: "broken", Partition: 0}], kerr.UnsupportedForMessageFormat) {
+		t.Errorf("broken: %v", failed[partition.ID{Topic: "broken", Partition: 0}])
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := cl.ListOffsets(ctx, []TP{{"t", 0}}, Latest, false); !errors.Is(err, context.Canceled) {
+	if _, _, err := cl.ListOffsets(ctx, []partition.ID{{Topic: "t", Partition: 0}}, Latest, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
 }
 
 func TestOffsetsForEpoch(t *testing.T) {
 	fc, cl := fakeClient(t, kfake.NumBrokers(2), kfake.SeedTopics(1, "t"))
-	tp := TP{"t", 0}
+	tp := partition.ID{Topic: "t", Partition: 0}
 	first := fc.PartitionInfo("t", 0).Epoch
 	produce(t, cl, tp, 3)
 	noError(t, fc.MoveTopicPartition("t", 0, (fc.LeaderFor("t", 0)+1)%2))
@@ -122,7 +124,7 @@ func TestOffsetsForEpoch(t *testing.T) {
 	if _, _, err := cl.OffsetsForEpoch(deadline(t), tp, second+10, first); !errors.Is(err, kerr.UnknownLeaderEpoch) || ClassifyErr(err) != Retry {
 		t.Errorf("a leader behind our metadata: %v", err)
 	}
-	if _, _, err := cl.OffsetsForEpoch(deadline(t), TP{"gone", 0}, -1, 0); !errors.Is(err, ErrNoTopic) {
+	if _, _, err := cl.OffsetsForEpoch(deadline(t), partition.ID{Topic: "gone", Partition: 0}, -1, 0); !errors.Is(err, ErrNoTopic) {
 		t.Errorf("gone: %v", err)
 	}
 	fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetForLeaderEpoch}, Topic: "t", Err: kerr.TopicAuthorizationFailed, Count: -1})
@@ -131,7 +133,7 @@ func TestOffsetsForEpoch(t *testing.T) {
 }
 
 // openTransaction leaves one transactional record undecided on tp.
-func openTransaction(t *testing.T, c Cluster, tp TP) {
+func openTransaction(t *testing.T, c Cluster, tp partition.ID) {
 	t.Helper()
 	app := open(t, c, kgo.TransactionalID("app"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	noError(t, app.Kgo().BeginTransaction())

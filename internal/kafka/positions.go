@@ -9,6 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/partition"
 )
 
 // fetchGroups is how many groups one round of OffsetFetch asks for; each
@@ -38,8 +40,8 @@ type Committed struct {
 // Where DESCRIBE on a topic is missing, brokers drop its positions from the
 // answer silently: an absent position is not a proof that there is none. Ask
 // DescribeTopics for the topics to know.
-func (c *Client) FetchPositions(ctx context.Context, groups []string, requireStable bool) (map[string]map[TP]Committed, map[string]error, error) {
-	all := make(map[string][]TP, len(groups))
+func (c *Client) FetchPositions(ctx context.Context, groups []string, requireStable bool) (map[string]map[partition.ID]Committed, map[string]error, error) {
+	all := make(map[string][]partition.ID, len(groups))
 	for _, g := range groups {
 		all[g] = nil
 	}
@@ -51,8 +53,8 @@ func (c *Client) FetchPositions(ctx context.Context, groups []string, requireSta
 // it: of a partition without any commit yet brokers tell that a transaction is
 // about to bring the first one only if they are asked for it by name. Named
 // partitions whose topic we may not see are errors too, and not left out.
-func (c *Client) FetchPositionsOf(ctx context.Context, wanted map[string][]TP, requireStable bool) (map[string]map[TP]Committed, map[string]error, error) {
-	positions := make(map[string]map[TP]Committed, len(wanted))
+func (c *Client) FetchPositionsOf(ctx context.Context, wanted map[string][]partition.ID, requireStable bool) (map[string]map[partition.ID]Committed, map[string]error, error) {
+	positions := make(map[string]map[partition.ID]Committed, len(wanted))
 	failed := map[string]error{}
 	groups := sortedKeys(wanted)
 	for chunk := range slices.Chunk(groups, fetchGroups) {
@@ -98,7 +100,7 @@ func (c *Client) unanswered(failed map[string]error) bool {
 }
 
 // takePositions files one coordinator's answer.
-func (c *Client) takePositions(shard kgo.ResponseShard, positions map[string]map[TP]Committed, failed map[string]error) {
+func (c *Client) takePositions(shard kgo.ResponseShard, positions map[string]map[partition.ID]Committed, failed map[string]error) {
 	resp, ok := shard.Resp.(*kmsg.OffsetFetchResponse)
 	if shard.Err != nil || !ok {
 		req, _ := shard.Req.(*kmsg.OffsetFetchRequest)
@@ -125,12 +127,12 @@ func (c *Client) takePositions(shard kgo.ResponseShard, positions map[string]map
 	}
 }
 
-func (c *Client) groupPositions(g kmsg.OffsetFetchResponseGroup) (map[TP]Committed, map[TP]error) {
-	got := map[TP]Committed{}
-	bad := map[TP]error{}
+func (c *Client) groupPositions(g kmsg.OffsetFetchResponseGroup) (map[partition.ID]Committed, map[partition.ID]error) {
+	got := map[partition.ID]Committed{}
+	bad := map[partition.ID]error{}
 	for _, t := range g.Topics {
 		for _, p := range t.Partitions {
-			tp := TP{t.Topic, p.Partition}
+			tp := partition.ID{Topic: t.Topic, Partition: p.Partition}
 			switch {
 			case p.ErrorCode != 0:
 				bad[tp] = c.partitionError(tp, "DESCRIBE", p.ErrorCode)
@@ -179,7 +181,7 @@ func requestGroups(req *kmsg.OffsetFetchRequest) []string {
 // Brokers accept positions that go backwards or lie past the end: what to
 // commit is the caller's to judge. Only a negative offset and an empty group
 // name are refused here.
-func (c *Client) CommitPositions(ctx context.Context, group string, pos map[TP]Committed) (map[TP]error, error) {
+func (c *Client) CommitPositions(ctx context.Context, group string, pos map[partition.ID]Committed) (map[partition.ID]error, error) {
 	what := fmt.Sprintf("commit %d positions of group %q", len(pos), group)
 	if group == "" {
 		return nil, fmt.Errorf("%s on cluster %s: the group has no name", what, c.cluster.Alias)
@@ -217,14 +219,14 @@ func (c *Client) CommitPositions(ctx context.Context, group string, pos map[TP]C
 
 // commitResult separates what is wrong with the group, which the broker repeats
 // for each partition, from what is wrong with single partitions.
-func (c *Client) commitResult(what, group string, tps []TP, resp *kmsg.OffsetCommitResponse) (map[TP]error, error) {
-	answered := make(map[TP]int16, len(tps))
+func (c *Client) commitResult(what, group string, tps []partition.ID, resp *kmsg.OffsetCommitResponse) (map[partition.ID]error, error) {
+	answered := make(map[partition.ID]int16, len(tps))
 	for _, t := range resp.Topics {
 		for _, p := range t.Partitions {
-			answered[TP{t.Topic, p.Partition}] = p.ErrorCode
+			answered[partition.ID{Topic: t.Topic, Partition: p.Partition}] = p.ErrorCode
 		}
 	}
-	refused := map[TP]error{}
+	refused := map[partition.ID]error{}
 	for _, tp := range tps {
 		code, ok := answered[tp]
 		switch {

@@ -12,14 +12,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
+
+	"tidemark/internal/partition"
 )
 
 func TestCommitAndFetch(t *testing.T) {
 	fc, cl := fakeClient(t, kfake.SeedTopics(3, "t", "u"))
-	want := map[TP]Committed{
-		{"t", 0}: {Offset: 0, LeaderEpoch: 7},
-		{"t", 2}: {Offset: 1 << 40, Metadata: "text"},
-		{"u", 1}: {Offset: 5},
+	want := map[partition.ID]Committed{
+		{Topic: "t", Partition: 0}: {Offset: 0, LeaderEpoch: 7},
+		{Topic: "t", Partition: 2}: {Offset: 1 << 40, Metadata: "text"},
+		{Topic: "u", Partition: 1}: {Offset: 5},
 	}
 	refused, err := cl.CommitPositions(deadline(t), "g", want)
 	noError(t, err)
@@ -54,7 +56,7 @@ func TestManyGroupsInFewRequests(t *testing.T) {
 	groups := make([]string, 1000)
 	for i := range groups {
 		groups[i] = fmt.Sprintf("g%04d", i)
-		_, err := cl.CommitPositions(deadline(t), groups[i], map[TP]Committed{{"t", 0}: {Offset: int64(i)}, {"t", 1}: {Offset: 1}})
+		_, err := cl.CommitPositions(deadline(t), groups[i], map[partition.ID]Committed{{Topic: "t", Partition: 0}: {Offset: int64(i)}, {Topic: "t", Partition: 1}: {Offset: 1}})
 		noError(t, err)
 	}
 	fresh := open(t, cl.Cluster()) // knows no coordinator yet
@@ -65,7 +67,7 @@ func TestManyGroupsInFewRequests(t *testing.T) {
 		t.Fatalf("%d groups, failed %v", len(pos), failed)
 	}
 	for i, g := range groups {
-		if pos[g][TP{"t", 0}].Offset != int64(i) || len(pos[g]) != 2 {
+		if pos[g][partition.ID{Topic: "t", Partition: 0}].Offset != int64(i) || len(pos[g]) != 2 {
 			t.Fatalf("group %s: %v", g, pos[g])
 		}
 	}
@@ -82,12 +84,12 @@ func TestFetchFromOldBrokers(t *testing.T) {
 	cl := open(t, c)
 	groups := []string{"a", "b", "c", "d"}
 	for i, g := range groups {
-		commit(t, cl, g, TP{"t", 0}, int64(i))
+		commit(t, cl, g, partition.ID{Topic: "t", Partition: 0}, int64(i))
 	}
 	pos, failed, err := cl.FetchPositions(deadline(t), groups, true)
 	noError(t, err)
 	for i, g := range groups {
-		if got, ok := pos[g][TP{"t", 0}]; !ok || got.Offset != int64(i) || failed[g] != nil {
+		if got, ok := pos[g][partition.ID{Topic: "t", Partition: 0}]; !ok || got.Offset != int64(i) || failed[g] != nil {
 			t.Errorf("group %s: %v, %v", g, pos[g], failed[g])
 		}
 	}
@@ -98,7 +100,7 @@ func TestCommitToALiveGroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fc, c := fake(t, kfake.SeedTopics(1, "t"))
 			live(t, fc, c, "g", opts...)
-			_, err := open(t, c).CommitPositions(deadline(t), "g", map[TP]Committed{{"t", 0}: {Offset: 9}})
+			_, err := open(t, c).CommitPositions(deadline(t), "g", map[partition.ID]Committed{{Topic: "t", Partition: 0}: {Offset: 9}})
 			e := as[*ErrGroupLive](t, err)
 			if e.Group != "g" || e.Cluster != "A" || ClassifyErr(err) != Live {
 				t.Errorf("class %v: %v", ClassifyErr(err), err)
@@ -113,12 +115,12 @@ func TestCommitToALiveGroup(t *testing.T) {
 func TestCommitGuards(t *testing.T) {
 	fc, cl := fakeClient(t, kfake.SeedTopics(1, "t"))
 	seen := observe(fc, kmsg.OffsetCommit)
-	for name, call := range map[string]func() (map[TP]error, error){
-		"no name": func() (map[TP]error, error) {
-			return cl.CommitPositions(deadline(t), "", map[TP]Committed{{"t", 0}: {}})
+	for name, call := range map[string]func() (map[partition.ID]error, error){
+		"no name": func() (map[partition.ID]error, error) {
+			return cl.CommitPositions(deadline(t), "", map[partition.ID]Committed{{Topic: "t", Partition: 0}: {}})
 		},
-		"negative offset": func() (map[TP]error, error) {
-			return cl.CommitPositions(deadline(t), "g", map[TP]Committed{{"t", 0}: {Offset: -1}})
+		"negative offset": func() (map[partition.ID]error, error) {
+			return cl.CommitPositions(deadline(t), "g", map[partition.ID]Committed{{Topic: "t", Partition: 0}: {Offset: -1}})
 		},
 	} {
 		if _, err := call(); err == nil {
@@ -137,14 +139,14 @@ func TestOneBadPartitionDoesNotStopACommit(t *testing.T) {
 	fc, cl := fakeClient(t, kfake.SeedTopics(1, "t", "u", "v"))
 	fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: "u", Err: kerr.TopicAuthorizationFailed, Count: -1})
 	fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: "v", Err: kerr.OffsetMetadataTooLarge, Count: -1})
-	refused, err := cl.CommitPositions(deadline(t), "g", map[TP]Committed{
-		{"t", 0}: {Offset: 1}, {"u", 0}: {Offset: 2}, {"v", 0}: {Offset: 3}, {"gone", 0}: {Offset: 4},
+	refused, err := cl.CommitPositions(deadline(t), "g", map[partition.ID]Committed{
+		{Topic: "t", Partition: 0}: {Offset: 1}, {Topic: "u", Partition: 0}: {Offset: 2}, {Topic: "v", Partition: 0}: {Offset: 3}, {Topic: "gone", Partition: 0}: {Offset: 4},
 	})
 	noError(t, err)
-	if got := *as[*ErrDenied](t, refused[TP{"u", 0}]); got != (ErrDenied{"READ", "topic", "u", "A"}) {
+	if got := *as[*ErrDenied](t, refused[partition.ID{Topic: "u", Partition: 0}]); got != (ErrDenied{"READ", "topic", "u", "A"}) {
 		t.Errorf("denied: %+v", got)
 	}
-	if !errors.Is(refused[TP{"v", 0}], kerr.OffsetMetadataTooLarge) || !errors.Is(refused[TP{"gone", 0}], ErrNoTopic) || len(refused) != 3 {
+	if !errors.Is(refused[partition.ID{Topic: "v", Partition: 0}], kerr.OffsetMetadataTooLarge) || !errors.Is(refused[partition.ID{Topic: "gone", Partition: 0}], ErrNoTopic) || len(refused) != 3 {
 		t.Errorf("refused %v", refused)
 	}
 	if fc.GroupInfo("g").Commits["t"][0].Offset != 1 {
@@ -167,7 +169,7 @@ func TestCommitErrors(t *testing.T) {
 		t.Run(c.code.Message, func(t *testing.T) {
 			fc, cl := fakeClient(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
 			fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Group: "g", Err: c.code, Count: -1})
-			_, err := cl.CommitPositions(deadline(t), "g", map[TP]Committed{{"t", 0}: {Offset: 1}})
+			_, err := cl.CommitPositions(deadline(t), "g", map[partition.ID]Committed{{Topic: "t", Partition: 0}: {Offset: 1}})
 			if got := ClassifyErr(err); got != c.class {
 				t.Errorf("class %v, want %v: %v", got, c.class, err)
 			}
@@ -181,20 +183,20 @@ func TestCommitErrors(t *testing.T) {
 func TestFetchNeverTakesUnstableForStable(t *testing.T) {
 	_, c := fake(t, kfake.SeedTopics(1, "t"))
 	cl := open(t, c)
-	commit(t, cl, "g", TP{"t", 0}, 5)
-	pendingCommit(t, c, "g", TP{"t", 0}, 50)
+	commit(t, cl, "g", partition.ID{Topic: "t", Partition: 0}, 5)
+	pendingCommit(t, c, "g", partition.ID{Topic: "t", Partition: 0}, 50)
 	pos, failed, err := cl.FetchPositions(deadline(t), []string{"g"}, true)
 	noError(t, err)
 	bad := as[*ErrPartitions](t, failed["g"])
-	if !errors.Is(bad.Partitions[TP{"t", 0}], kerr.UnstableOffsetCommit) || ClassifyErr(bad) != Retry {
+	if !errors.Is(bad.Partitions[partition.ID{Topic: "t", Partition: 0}], kerr.UnstableOffsetCommit) || ClassifyErr(bad) != Retry {
 		t.Errorf("failed: %v", failed["g"])
 	}
-	if got, ok := pos["g"][TP{"t", 0}]; ok {
+	if got, ok := pos["g"][partition.ID{Topic: "t", Partition: 0}]; ok {
 		t.Errorf("an unstable position is answered as %v", got)
 	}
 	pos, failed, err = cl.FetchPositions(deadline(t), []string{"g"}, false)
 	noError(t, err)
-	if pos["g"][TP{"t", 0}].Offset != 5 || len(failed) != 0 {
+	if pos["g"][partition.ID{Topic: "t", Partition: 0}].Offset != 5 || len(failed) != 0 {
 		t.Errorf("without RequireStable: %v, %v", pos["g"], failed)
 	}
 }
@@ -203,7 +205,7 @@ func TestFetchNeverTakesUnstableForStable(t *testing.T) {
 func TestNamedPositions(t *testing.T) {
 	fc, cl := fakeClient(t, kfake.NumBrokers(1), kfake.SeedTopics(3, "t", "u"))
 	for _, g := range []string{"g", "h"} {
-		for _, tp := range []TP{{"t", 0}, {"t", 1}, {"u", 2}} {
+		for _, tp := range []partition.ID{{Topic: "t", Partition: 0}, {Topic: "t", Partition: 1}, {Topic: "u", Partition: 2}} {
 			commit(t, cl, g, tp, 5)
 		}
 	}
@@ -217,9 +219,9 @@ func TestNamedPositions(t *testing.T) {
 		}
 		return nil, nil, false
 	})
-	pos, failed, err := cl.FetchPositionsOf(deadline(t), map[string][]TP{"g": {{"t", 1}, {"u", 0}, {"t", 2}}, "h": nil}, true)
+	pos, failed, err := cl.FetchPositionsOf(deadline(t), map[string][]partition.ID{"g": {{Topic: "t", Partition: 1}, {Topic: "u", Partition: 0}, {Topic: "t", Partition: 2}}, "h": nil}, true)
 	noError(t, err)
-	if len(failed) != 0 || len(pos["g"]) != 1 || pos["g"][TP{"t", 1}].Offset != 5 || len(pos["h"]) != 3 {
+	if len(failed) != 0 || len(pos["g"]) != 1 || pos["g"][partition.ID{Topic: "t", Partition: 1}].Offset != 5 || len(pos["h"]) != 3 {
 		t.Errorf("positions %v, failed %v", pos, failed)
 	}
 	if len(asked) != 1 || asked["g"] != "t[1 2]u[0]" {
@@ -228,7 +230,7 @@ func TestNamedPositions(t *testing.T) {
 }
 
 // pendingCommit leaves a transactional commit undecided.
-func pendingCommit(t *testing.T, c Cluster, group string, tp TP, offset int64) {
+func pendingCommit(t *testing.T, c Cluster, group string, tp partition.ID, offset int64) {
 	t.Helper()
 	app, id := lane(t, c)
 	add := kmsg.NewPtrAddOffsetsToTxnRequest()
@@ -251,7 +253,7 @@ func pendingCommit(t *testing.T, c Cluster, group string, tp TP, offset int64) {
 
 func TestOneDeniedGroupDoesNotHideOthers(t *testing.T) {
 	fc, cl := fakeClient(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
-	commit(t, cl, "good", TP{"t", 0}, 3)
+	commit(t, cl, "good", partition.ID{Topic: "t", Partition: 0}, 3)
 	answer(fc, func(req *kmsg.OffsetFetchRequest, resp *kmsg.OffsetFetchResponse) {
 		for _, g := range req.Groups {
 			rg := kmsg.NewOffsetFetchResponseGroup()
@@ -311,10 +313,10 @@ func TestOneBadPartitionDoesNotHideOthers(t *testing.T) {
 	})
 	pos, failed, err := cl.FetchPositions(deadline(t), []string{"g"}, true)
 	noError(t, err)
-	if want := (Committed{Offset: 7, LeaderEpoch: -1}); len(pos["g"]) != 1 || pos["g"][TP{"t", 0}] != want {
+	if want := (Committed{Offset: 7, LeaderEpoch: -1}); len(pos["g"]) != 1 || pos["g"][partition.ID{Topic: "t", Partition: 0}] != want {
 		t.Errorf("positions %+v", pos["g"])
 	}
-	if bad := as[*ErrPartitions](t, failed["g"]); len(bad.Partitions) != 1 || bad.Partitions[TP{"t", 1}] == nil {
+	if bad := as[*ErrPartitions](t, failed["g"]); len(bad.Partitions) != 1 || bad.Partitions[partition.ID{Topic: "t", Partition: 1}] == nil {
 		t.Errorf("failed: %v", failed["g"])
 	}
 }

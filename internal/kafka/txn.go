@@ -7,6 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/pause"
 )
 
 const (
@@ -109,8 +111,8 @@ func (c *Client) patiently(ctx context.Context, txid string, ask func() (int16, 
 		if waited >= txnPatience {
 			return &ErrTxnPending{TxnID: txid, Cluster: c.cluster.Alias, Waited: waited, Err: err}
 		}
-		if sleepErr := sleep(ctx, backoff); sleepErr != nil {
-			return &ErrTxnPending{TxnID: txid, Cluster: c.cluster.Alias, Waited: waited, Err: fmt.Errorf("%w: %w", sleepErr, err)}
+		if !pause.For(ctx, backoff) {
+			return &ErrTxnPending{TxnID: txid, Cluster: c.cluster.Alias, Waited: waited, Err: fmt.Errorf("%w: %w", ctx.Err(), err)}
 		}
 		backoff = min(2*backoff, txnBackoffMax)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/partition"
 )
 
 func TestInitAndBump(t *testing.T) {
@@ -99,7 +101,7 @@ func TestDeniedAtFindCoordinator(t *testing.T) {
 	fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.FindCoordinator}, Group: "g", Err: kerr.GroupAuthorizationFailed, Count: -1})
 	_, err := cl.InitProducer(deadline(t), "txn", time.Minute)
 	as[*ErrDenied](t, err)
-	_, err = cl.CommitPositions(deadline(t), "g", map[TP]Committed{{"t", 0}: {Offset: 1}})
+	_, err = cl.CommitPositions(deadline(t), "g", map[partition.ID]Committed{{Topic: "t", Partition: 0}: {Offset: 1}})
 	if got := *as[*ErrDenied](t, err); got != (ErrDenied{"READ", "group", "g", "A"}) {
 		t.Errorf("denied: %+v", got)
 	}

@@ -7,14 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/partition"
 	"tidemark/offsetmap"
 )
 
-// Partition names a source partition.
-type Partition struct {
-	Topic     string
-	Partition int32
-}
+// Partition is partition.ID under its former name, for packages that still write it so.
+type Partition = partition.ID
 
 // Damage is a record that could not be used, kept so that it is shown and never passed over in silence.
 type Damage struct {
@@ -29,16 +27,16 @@ type Contents struct {
 	Claim   *Claim
 	reads   *Reads
 	claimed bool // by the claim that is there, after reads was written
-	Heads   map[Partition]Head
-	Begins  map[Partition]Begin
-	Configs map[string]Configs     // by source topic
-	Damaged map[Partition][]Damage // heads, blocks and begins that cannot be used
-	Other   []Damage               // unusable records that belong to no partition
+	Heads   map[partition.ID]Head
+	Begins  map[partition.ID]Begin
+	Configs map[string]Configs        // by source topic
+	Damaged map[partition.ID][]Damage // heads, blocks and begins that cannot be used
+	Other   []Damage                  // unusable records that belong to no partition
 
 	Start       *Start                // with StartTopics the flow's first start, where it began at the end: see Started
 	StartTopics map[string]StartTopic // by source topic
 
-	blocks map[Partition]map[blockID][]byte
+	blocks map[partition.ID]map[blockID][]byte
 }
 
 type blockID struct{ incarnation, number uint32 }
@@ -46,11 +44,11 @@ type blockID struct{ incarnation, number uint32 }
 // NewContents gives an empty view; feed it with Apply in log order.
 func NewContents() *Contents {
 	return &Contents{
-		Heads:   map[Partition]Head{},
-		Begins:  map[Partition]Begin{},
+		Heads:   map[partition.ID]Head{},
+		Begins:  map[partition.ID]Begin{},
 		Configs: map[string]Configs{},
-		Damaged: map[Partition][]Damage{},
-		blocks:  map[Partition]map[blockID][]byte{},
+		Damaged: map[partition.ID][]Damage{},
+		blocks:  map[partition.ID]map[blockID][]byte{},
 
 		StartTopics: map[string]StartTopic{},
 	}
@@ -64,7 +62,7 @@ func (c *Contents) Apply(offset int64, key, value []byte) error {
 		c.Other = append(c.Other, Damage{Key: fmt.Sprintf("%.80s", key), Offset: offset, Err: err})
 		return nil //nolint:nilerr // damage is remembered, not returned
 	}
-	p := Partition{k.Topic, k.Partition}
+	p := partition.ID{Topic: k.Topic, Partition: k.Partition}
 	c.Other = slices.DeleteFunc(c.Other, func(d Damage) bool { return d.Key == k.String() }) // replaced
 	if value == nil {
 		c.delete(k, p)
@@ -134,7 +132,7 @@ func (c *Contents) Apply(offset int64, key, value []byte) error {
 
 // damage remembers a record that cannot be used. A damaged head also hides the older head of its partition: the older
 // one would be below what was mirrored since and could only be trusted after looking at the target anyway.
-func (c *Contents) damage(k Key, p Partition, offset int64, err error) {
+func (c *Contents) damage(k Key, p partition.ID, offset int64, err error) {
 	d := Damage{Key: k.String(), Offset: offset, Err: err}
 	if k.Kind == KindHead || k.Kind == KindBlock || k.Kind == KindBegin {
 		if k.Kind == KindHead {
@@ -164,7 +162,7 @@ func (c *Contents) damage(k Key, p Partition, offset int64, err error) {
 }
 
 // healed forgets damage of a key that a later record replaced.
-func (c *Contents) healed(p Partition, k Key) {
+func (c *Contents) healed(p partition.ID, k Key) {
 	kept := c.Damaged[p][:0]
 	for _, d := range c.Damaged[p] {
 		if d.Key != k.String() {
@@ -178,7 +176,7 @@ func (c *Contents) healed(p Partition, k Key) {
 	c.Damaged[p] = kept
 }
 
-func (c *Contents) delete(k Key, p Partition) {
+func (c *Contents) delete(k Key, p partition.ID) {
 	switch k.Kind {
 	case KindMeta:
 		c.Meta = nil
@@ -227,12 +225,12 @@ func (c *Contents) ClaimLost() bool {
 }
 
 // HeadDamaged says whether the newest head record of a partition could not be used.
-func (c *Contents) HeadDamaged(p Partition) (Damage, bool) { return c.damagedAt(p, KindHead) }
+func (c *Contents) HeadDamaged(p partition.ID) (Damage, bool) { return c.damagedAt(p, KindHead) }
 
 // BeginDamaged says whether the begin record of a partition could not be used: where its mirroring began is not known.
-func (c *Contents) BeginDamaged(p Partition) (Damage, bool) { return c.damagedAt(p, KindBegin) }
+func (c *Contents) BeginDamaged(p partition.ID) (Damage, bool) { return c.damagedAt(p, KindBegin) }
 
-func (c *Contents) damagedAt(p Partition, kind Kind) (Damage, bool) {
+func (c *Contents) damagedAt(p partition.ID, kind Kind) (Damage, bool) {
 	want := Key{Kind: kind, Topic: p.Topic, Partition: p.Partition}.String()
 	for _, d := range c.Damaged[p] {
 		if d.Key == want {
@@ -243,7 +241,7 @@ func (c *Contents) damagedAt(p Partition, kind Kind) (Damage, bool) {
 }
 
 // SetBegin decides anew where mirroring of a partition begins, which nothing was mirrored of, whatever was found about it.
-func (c *Contents) SetBegin(p Partition, b Begin) {
+func (c *Contents) SetBegin(p partition.ID, b Begin) {
 	c.Begins[p] = b
 	c.healed(p, Key{Kind: KindBegin, Topic: p.Topic, Partition: p.Partition})
 }
@@ -251,7 +249,7 @@ func (c *Contents) SetBegin(p Partition, b Begin) {
 // Beginning says where mirroring of a partition began, for the source topic that its map is of: atLogStart, with the
 // oldest record that there was, or chosen, at a later one because the flow was told so. It is neither where the record
 // about it is damaged.
-func (c *Contents) Beginning(p Partition, topicID [16]byte) (atLogStart, chosen bool) {
+func (c *Contents) Beginning(p partition.ID, topicID [16]byte) (atLogStart, chosen bool) {
 	if _, bad := c.BeginDamaged(p); bad {
 		return false, false
 	}
@@ -262,7 +260,7 @@ func (c *Contents) Beginning(p Partition, topicID [16]byte) (atLogStart, chosen 
 
 // Map rebuilds the offset map of a partition from its head and blocks. A missing or damaged block makes answers in its
 // stretch bounded (offsetmap.Load). The error says that the head's own part cannot be decoded.
-func (c *Contents) Map(p Partition) (*offsetmap.Map, error) {
+func (c *Contents) Map(p partition.ID) (*offsetmap.Map, error) {
 	h, ok := c.Heads[p]
 	if !ok {
 		return nil, fmt.Errorf("no head of %s-%d in the ledger", p.Topic, p.Partition)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tidemark/internal/fuzzing"
+	"tidemark/internal/partition"
 	"tidemark/offsetmap"
 )
 
@@ -81,7 +82,7 @@ func checkApplied(t *testing.T, c *Contents, key, value []byte, err error) {
 			t.Fatalf("%q is %+v and written as %s: %+v, %v", key, k, k, again, err)
 		}
 	}
-	p := Partition{k.Topic, k.Partition}
+	p := partition.ID{Topic: k.Topic, Partition: k.Partition}
 	if err == nil && bad == nil && len(c.Other)+len(c.Damaged[p]) == 0 {
 		checkTaken(t, c, k, p, value)
 		return
@@ -106,7 +107,7 @@ func checkApplied(t *testing.T, c *Contents, key, value []byte, err error) {
 }
 
 // checkTaken writes what was read, and wants each number and text of the bytes in it.
-func checkTaken(t *testing.T, c *Contents, k Key, p Partition, value []byte) {
+func checkTaken(t *testing.T, c *Contents, k Key, p partition.ID, value []byte) {
 	layout, again := "", []byte(nil)
 	switch k.Kind {
 	case KindMeta:

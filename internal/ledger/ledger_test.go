@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"tidemark/internal/partition"
 	"tidemark/offsetmap"
 )
 
@@ -121,7 +122,7 @@ func TestDamageIsNoticed(t *testing.T) {
 }
 
 func TestContents(t *testing.T) {
-	p := Partition{"orders", 3}
+	p := partition.ID{Topic: "orders", Partition: 3}
 	key := []byte(Key{Kind: KindHead, Topic: "orders", Partition: 3}.String())
 	m := offsetmap.New(offsetmap.Origin{})
 	for i := range 50 {

@@ -3,6 +3,8 @@ package ledger
 import (
 	"slices"
 	"time"
+
+	"tidemark/internal/partition"
 )
 
 // Start closes what the first lane writes down when a flow that begins at the end first starts: one StartTopic for each
@@ -31,11 +33,11 @@ const FromOldest = -2
 // Started gives the begins of all lanes' partitions at the flow's first start. ok is false while they are not there whole:
 // the lane that writes them was never owned, its owner died while it wrote, or a record is damaged. A partition that is not
 // among them was empty then, or is newer.
-func (c *Contents) Started() (begins map[Partition]Begin, ok bool) {
+func (c *Contents) Started() (begins map[partition.ID]Begin, ok bool) {
 	if c.Start == nil {
 		return nil, false
 	}
-	begins, topics := map[Partition]Begin{}, 0
+	begins, topics := map[partition.ID]Begin{}, 0
 	for name, t := range c.StartTopics {
 		if t.ProducerID != c.Start.ProducerID || t.Epoch != c.Start.Epoch {
 			continue
@@ -43,7 +45,7 @@ func (c *Contents) Started() (begins map[Partition]Begin, ok bool) {
 		topics++
 		for i, at := range t.Offsets {
 			if at != FromOldest {
-				begins[Partition{name, int32(i)}] = Begin{TopicID: t.TopicID, Offset: at}
+				begins[partition.ID{Topic: name, Partition: int32(i)}] = Begin{TopicID: t.TopicID, Offset: at}
 			}
 		}
 	}

@@ -177,7 +177,7 @@ func (l *Lane) fenceHeads(ctx context.Context, c *ledger.Contents) error {
 			continue // never written, so there is nothing to fence, and a marker would take offset 0 of a new topic
 		}
 		to := kafka.TP{Topic: h.RemoteTopic, Partition: p.Partition}
-		of[to] = kafka.TP{Topic: p.Topic, Partition: p.Partition}
+		of[to] = p
 		tps = append(tps, to)
 	}
 	if len(tps) == 0 {

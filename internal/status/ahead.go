@@ -5,14 +5,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"tidemark/internal/consumer"
 )
 
 // A group that was started on the target for a rehearsal, and stopped, leaves commits there that are ahead of what is
 // translated. It would resume at them, and a run does not move a group back: what the source's group has not read yet
 // would never be read.
-
-// active says whether a group in a state, as brokers list it, has members, or had at the look.
-func active(state string) bool { return state != "" && state != "Empty" && state != "Dead" }
 
 // aheadBy is by how many offsets the target's own commit is ahead of the translated position; 0 where it is not, or
 // where one of both is not known.
@@ -84,7 +83,7 @@ func (g Group) targetOnly() []string {
 // Ahead says where the group would not resume at the translated offset, because its own commit on the target is ahead of
 // it or beyond the log's end. Where the group has members there that is left to it, and still said.
 func (t Translation) Ahead() []string {
-	if !active(t.TargetState) {
+	if !consumer.Active(t.TargetState) {
 		return t.ahead()
 	}
 	out := t.beyond()

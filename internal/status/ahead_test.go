@@ -140,3 +140,12 @@ func TestOthersAreAFinding(t *testing.T) {
 		t.Errorf("the table does not say it:\n%s", text)
 	}
 }
+
+// TestStatesAsBrokersSpellThem: a group without members has none whatever way its broker writes the state.
+func TestStatesAsBrokersSpellThem(t *testing.T) {
+	for state, want := range map[string]bool{"": false, "Empty": false, "EMPTY": false, "empty": false, "dead": false, "Stable": true, "STABLE": true, "Assigning": true} {
+		if got := (Group{TargetState: state}).active(); got != want {
+			t.Errorf("%q: active %v", state, got)
+		}
+	}
+}

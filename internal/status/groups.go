@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/consumer"
 	"tidemark/internal/translate"
 )
 
@@ -188,10 +189,10 @@ func (p Position) behind(group Group) string {
 }
 
 // active says whether the group has members on the target, or had at the look.
-func (g Group) active() bool { return active(g.TargetState) }
+func (g Group) active() bool { return consumer.Active(g.TargetState) }
 
 // Alive says whether the group has members on the source, or had at the look, and so goes on committing there.
-func (g Group) Alive() bool { return active(g.SourceState) }
+func (g Group) Alive() bool { return consumer.Active(g.SourceState) }
 
 // NoWorker is the sentence about a flow none of whose lanes has an owner.
 func NoWorker(lanes int) string {

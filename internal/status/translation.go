@@ -3,6 +3,7 @@ package status
 import (
 	"time"
 
+	"tidemark/internal/consumer"
 	"tidemark/internal/translate"
 )
 
@@ -39,7 +40,7 @@ func (t Translation) Findings() []string {
 			out = append(out, partitionName(o.Topic, o.Partition)+": "+o.Sentence)
 		}
 	}
-	if !active(t.TargetState) {
+	if !consumer.Active(t.TargetState) {
 		out = append(out, t.ahead()...)
 	} else {
 		out = append(out, t.beyond()...)

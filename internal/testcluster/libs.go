@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"tidemark/internal/pause"
 )
 
 // KafkaVersion is the Apache Kafka release that real brokers and Java clients
@@ -180,9 +182,9 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 			f.Close()
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		if err := pause(ctx, pollInterval); err != nil {
+		if !pause.For(ctx, pollInterval) {
 			f.Close()
-			return nil, fmt.Errorf("wait for lock %s: %w", path, err)
+			return nil, fmt.Errorf("wait for lock %s: %w", path, context.Cause(ctx))
 		}
 	}
 }

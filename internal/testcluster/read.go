@@ -13,6 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/pause"
 )
 
 // Isolation is a reader's isolation level, with Kafka's values.
@@ -186,8 +188,8 @@ func scan(ctx context.Context, cl *kgo.Client, topic string, partition int32, ne
 	for next < end {
 		part, err := fetch(ctx, cl, topic, partition, next, iso)
 		if kerr.IsRetriable(err) && ctx.Err() == nil {
-			if err := pause(ctx, 50*time.Millisecond); err != nil {
-				return err // a leader moves: ask for it again
+			if !pause.For(ctx, 50*time.Millisecond) {
+				return context.Cause(ctx) // a leader moves: ask for it again
 			}
 			continue
 		}
@@ -195,8 +197,8 @@ func scan(ctx context.Context, cl *kgo.Client, topic string, partition int32, ne
 			return err
 		}
 		if len(part.RecordBatches) == 0 {
-			if err := pause(ctx, time.Millisecond); err != nil {
-				return fmt.Errorf("at offset %d of %d: %w", next, end, err)
+			if !pause.For(ctx, time.Millisecond) {
+				return fmt.Errorf("at offset %d of %d: %w", next, end, context.Cause(ctx))
 			}
 			continue
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tidemark/internal/pause"
 )
 
 // CreateTopic creates a topic with as many replicas as the brokers' default
@@ -131,8 +133,8 @@ func WaitCompacted(ctx context.Context, cl *kgo.Client, topic string, partition 
 		if gaps(before) == 0 {
 			return false, fmt.Sprintf("%d batches without a gap", len(before)), nil
 		}
-		if err := pause(ctx, settled); err != nil {
-			return false, "", err
+		if !pause.For(ctx, settled) {
+			return false, "", context.Cause(ctx)
 		}
 		after, err := Batches(ctx, cl, topic, partition)
 		if err != nil {

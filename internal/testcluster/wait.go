@@ -5,19 +5,9 @@ import (
 	"context"
 	"fmt"
 	"time"
-)
 
-// pause waits for d, or for the end of ctx, whose cause it then returns.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
-}
+	"tidemark/internal/pause"
+)
 
 // Await looks again and again, every 50 ms, until look answers true or fails.
 // It is for conditions without an event to wait for, such as a compaction on a
@@ -36,7 +26,8 @@ func Await(ctx context.Context, what string, look func(context.Context) (done bo
 		if reason != "" {
 			last = reason
 		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
+		if !pause.For(ctx, 50*time.Millisecond) {
+			err := context.Cause(ctx)
 			if last != "" {
 				return fmt.Errorf("wait for %s: %w; last seen: %s", what, err, last)
 			}

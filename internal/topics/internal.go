@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/pause"
 )
 
 // InternalTopic is a topic of ours or of MirrorMaker 2's, with the settings that it must be created with.
@@ -109,7 +110,7 @@ func await(ctx context.Context, c *kafka.Client, t InternalTopic) error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("topic %s was created on cluster %s but is not described after 15 s: %w", t.Name, c.Cluster().Alias, err)
 		}
-		if !pause(ctx, 50*time.Millisecond) {
+		if !pause.For(ctx, 50*time.Millisecond) {
 			return ctx.Err()
 		}
 	}

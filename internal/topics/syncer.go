@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/pause"
 )
 
 // State is one mirrored topic after a round.
@@ -112,22 +113,11 @@ func (s *Syncer) settled(ctx context.Context, actions []Action, failed map[strin
 		for _, a := range actions {
 			missing = missing || failed[a.Topic] == "" && have[a.Remote].Partitions < a.Partitions
 		}
-		if !missing || !pause(ctx, 50*time.Millisecond) {
+		if !missing || !pause.For(ctx, 50*time.Millisecond) {
 			return target, nil
 		}
 	}
 	return describe(ctx, s.target)
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }
 
 // apply does the actions and notes per topic what did not succeed.

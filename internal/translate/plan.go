@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
+	"tidemark/internal/consumer"
+	"tidemark/internal/partition"
 	"tidemark/offsetmap"
 )
 
@@ -24,15 +25,13 @@ type Present struct {
 
 // A Row is one partition of a group.
 type Row struct {
-	Partition Partition              // on the target
+	Partition partition.ID           // on the target
 	Committed offsetmap.SourceOffset // on the source, Unknown if there is none
 	Metadata  string                 // of that commit
 	// Live: the verdict is about the source's newest known commit. A verdict about one that the source passed some polls
 	// ago is good for going forward, and no proof that the group went back.
 	Live    bool
 	Verdict Verdict
-	// LogStart is the target's log start, Unknown if the partition is not there.
-	LogStart offsetmap.TargetOffset
 	// Present is nil if the target has no commit.
 	Present *Present
 }
@@ -56,9 +55,6 @@ type Group struct {
 	// SourceLive: the rows' positions were read from the source now, and are not
 	// what is remembered of a source that is gone.
 	SourceLive bool
-	// Fill gives partitions without a position the target's log start (failover,
-	// or an option): early, but never the reset rule of whoever comes.
-	Fill bool
 	// Refresh commits unchanged positions of ours again, so that the broker does
 	// not expire them while the source still holds them.
 	Refresh bool
@@ -74,18 +70,18 @@ type Commit struct {
 // Plan decides what to commit for the whole group at once. The state is the one
 // that holds after the commits are acknowledged; if they fail it is Refuse(err).
 // The caller still compares before it sets: what Plan was told can have changed.
-func Plan(g Group) (map[Partition]Commit, WriteState) {
+func Plan(g Group) (map[partition.ID]Commit, WriteState) {
 	if state, done := g.before(); done {
 		return nil, state
 	}
 	rows := slices.SortedFunc(slices.Values(g.Rows), func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Partition.Topic, b.Partition.Topic), cmp.Compare(a.Partition.Number, b.Partition.Number))
+		return cmp.Or(cmp.Compare(a.Partition.Topic, b.Partition.Topic), cmp.Compare(a.Partition.Partition, b.Partition.Partition))
 	})
 	if open := partitions(rows, func(r Row) bool { return r.Present != nil && r.Present.Pending }); len(open) > 0 {
 		return nil, WriteState{Kind: Waiting, Partitions: open, Reason: "a transaction on the target has an open commit there"}
 	}
-	commits := map[Partition]Commit{}
-	held := partitions(rows, func(r Row) bool { return r.Verdict.Temporary() && !g.filled(r) })
+	commits := map[partition.ID]Commit{}
+	held := partitions(rows, func(r Row) bool { return r.Verdict.Temporary() })
 	if first := !slices.ContainsFunc(rows, Row.present); first && len(held) > 0 {
 		return nil, WriteState{Kind: Waiting, Partitions: held, Reason: cause(rows, held)}
 	}
@@ -115,6 +111,7 @@ func Plan(g Group) (map[Partition]Commit, WriteState) {
 // say, and whether the group may be written.
 func (g Group) before() (WriteState, bool) {
 	t := g.Target
+	listed := consumer.Group{Type: t.Type, Protocol: t.Protocol}
 	switch {
 	case len(g.Rows) == 0:
 		return WriteState{Kind: NothingToWrite, Reason: "the group has no positions"}, true
@@ -124,11 +121,11 @@ func (g Group) before() (WriteState, bool) {
 		return WriteState{Kind: Refused, Reason: "the group's state and commits on the target were not read"}, true
 	case !t.Exists:
 		return WriteState{}, false
-	case strings.EqualFold(t.Type, "share"):
+	case listed.Share():
 		return WriteState{Kind: Refused, Reason: "on the target the name belongs to a share group, which has no positions"}, true
-	case t.Protocol != "" && t.Protocol != "consumer" && t.Protocol != "streams":
+	case !listed.Positions():
 		return WriteState{Kind: Refused, Reason: fmt.Sprintf("on the target the name belongs to a group of protocol type %q", t.Protocol)}, true
-	case !strings.EqualFold(t.State, "Empty"):
+	case !consumer.Empty(t.State):
 		return WriteState{Kind: Active, GroupState: t.State}, true
 	}
 	return WriteState{}, false
@@ -137,18 +134,10 @@ func (g Group) before() (WriteState, bool) {
 // present says whether the target has a commit of this row.
 func (r Row) present() bool { return r.Present != nil && r.Present.Offset >= 0 }
 
-// filled says whether a row without a position gets the log start.
-func (g Group) filled(r Row) bool {
-	return g.Fill && r.Verdict.Temporary() && (r.present() || r.LogStart >= 0)
-}
-
 // commit gives what to write for one row, if anything.
 func (g Group) commit(r Row) (Commit, bool) {
 	c := Commit{Offset: r.Verdict.Target, Metadata: r.Metadata, From: r.Committed}
 	if !r.Verdict.HasPosition() {
-		if g.filled(r) && !r.present() {
-			return Commit{Offset: r.LogStart, Metadata: r.Metadata, From: r.Committed}, true
-		}
 		return g.refresh(r)
 	}
 	switch {
@@ -183,8 +172,8 @@ func (r Row) ahead() int64 {
 	return max(0, int64(r.Present.Offset-r.Verdict.Target))
 }
 
-func partitions(rows []Row, which func(Row) bool) []Partition {
-	var ps []Partition
+func partitions(rows []Row, which func(Row) bool) []partition.ID {
+	var ps []partition.ID
 	for _, r := range rows {
 		if which(r) {
 			ps = append(ps, r.Partition)
@@ -194,7 +183,7 @@ func partitions(rows []Row, which func(Row) bool) []Partition {
 }
 
 // cause is why the first of the partitions in the way is there.
-func cause(rows []Row, held []Partition) string {
+func cause(rows []Row, held []partition.ID) string {
 	i := slices.IndexFunc(rows, func(r Row) bool { return r.Partition == held[0] })
 	if len(held) == 1 {
 		return rows[i].Verdict.String()

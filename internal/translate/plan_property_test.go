@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tidemark/internal/partition"
 	"tidemark/offsetmap"
 )
 
@@ -43,19 +44,19 @@ func drawGroup(t *rapid.T) Group {
 			Type:     rapid.SampledFrom([]string{"classic", "consumer", "share"}).Draw(t, "type"),
 			Protocol: rapid.SampledFrom([]string{"", "consumer", "connect"}).Draw(t, "protocol"),
 		},
-		SourceLive: rapid.Bool().Draw(t, "live"), Fill: rapid.Bool().Draw(t, "fill"), Refresh: rapid.Bool().Draw(t, "refresh"),
+		SourceLive: rapid.Bool().Draw(t, "live"), Refresh: rapid.Bool().Draw(t, "refresh"),
 	}
 	for n := range rapid.Int32Range(0, 4).Draw(t, "rows") {
 		g.Rows = append(g.Rows, Row{
-			Partition: Partition{"t", n}, Committed: src(rapid.Int64Range(-1, 5).Draw(t, "committed")), Metadata: "m",
-			Verdict: drawVerdict(t), LogStart: tgt(rapid.Int64Range(-1, 2).Draw(t, "log start")), Present: drawPresent(t),
+			Partition: partition.ID{Topic: "t", Partition: n}, Committed: src(rapid.Int64Range(-1, 5).Draw(t, "committed")), Metadata: "m",
+			Verdict: drawVerdict(t), Present: drawPresent(t),
 		})
 	}
 	return g
 }
 
 // apply commits as a broker does, and remembers that it was us.
-func apply(g Group, commits map[Partition]Commit) Group {
+func apply(g Group, commits map[partition.ID]Commit) Group {
 	rows := append([]Row(nil), g.Rows...)
 	for i, r := range rows {
 		if c, ok := commits[r.Partition]; ok {
@@ -99,7 +100,7 @@ func TestPlanInvariants(t *testing.T) {
 				t.Fatalf("%+v gets %+v", r, c)
 			case r.Verdict.HasPosition() && c.Offset != r.Verdict.Target && !(g.Refresh && c.Offset == before):
 				t.Fatalf("%+v gets %+v", r, c)
-			case r.Verdict.Temporary() && c.Offset != before && !(g.Fill && c.Offset == r.LogStart):
+			case r.Verdict.Temporary() && c.Offset != before:
 				t.Fatalf("%+v gets %+v", r, c)
 			}
 		}
@@ -126,13 +127,13 @@ func TestPlanFollowsAGrowingGroup(t *testing.T) {
 	many(t, func(t *rapid.T) {
 		g := Group{Target: TargetGroup{Read: true}, SourceLive: true, Rows: make([]Row, 2)}
 		var c, x int64
-		last := map[Partition]Commit{}
+		last := map[partition.ID]Commit{}
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			c += rapid.Int64Range(0, 2).Draw(t, "step")
 			x = max(x, c-rapid.Int64Range(0, 3).Draw(t, "hole"))
 			for i := range g.Rows {
 				r := &g.Rows[i]
-				r.Partition, r.Committed, r.Metadata = Partition{"t", int32(i)}, src(c), "m"
+				r.Partition, r.Committed, r.Metadata = partition.ID{Topic: "t", Partition: int32(i)}, src(c), "m"
 				r.Verdict = Verdict{Kind: Exact, Target: tgt(x)}
 				if rapid.IntRange(0, 3).Draw(t, "trouble") == 0 {
 					r.Verdict = Verdict{Kind: rapid.SampledFrom([]Kind{PartitionStopped, Pending}).Draw(t, "kind"), Target: NoPosition}

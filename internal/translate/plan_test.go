@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tidemark/internal/partition"
 )
 
 var (
-	p0 = Partition{"A.orders", 0}
-	p1 = Partition{"A.orders", 1}
-	p2 = Partition{"A.orders", 2}
+	p0 = partition.ID{Topic: "A.orders", Partition: 0}
+	p1 = partition.ID{Topic: "A.orders", Partition: 1}
+	p2 = partition.ID{Topic: "A.orders", Partition: 2}
 )
 
 // row is a row whose translation is exact at x, for source position 1000 + x.
@@ -22,12 +24,12 @@ func passed(r Row) Row {
 	return r
 }
 
-func row(p Partition, x tgt, present *Present) Row {
+func row(p partition.ID, x tgt, present *Present) Row {
 	return Row{Partition: p, Committed: 1000 + src(x), Metadata: "m", Live: true, Verdict: Verdict{Kind: Exact, Target: x}, Present: present}
 }
 
 // no is a row without a position.
-func no(p Partition, v Verdict, present *Present) Row {
+func no(p partition.ID, v Verdict, present *Present) Row {
 	v.Target = NoPosition
 	return Row{Partition: p, Committed: 1000, Metadata: "m", Live: true, Verdict: v, Present: present}
 }
@@ -57,7 +59,7 @@ func (g Group) on(t TargetGroup) Group {
 type planned struct {
 	name     string
 	g        Group
-	commits  map[Partition]Commit
+	commits  map[partition.ID]Commit
 	state    WriteState
 	sentence string
 }
@@ -85,75 +87,45 @@ var (
 )
 
 func TestPlanWholeGroup(t *testing.T) {
-	fill := func(g *Group) { g.Fill = true }
-	waiting := WriteState{Kind: Waiting, Partitions: []Partition{p1}, Reason: "the partition is stopped: topic deleted on the target"}
+	waiting := WriteState{Kind: Waiting, Partitions: []partition.ID{p1}, Reason: "the partition is stopped: topic deleted on the target"}
 	waits := "waiting for A.orders-1: the partition is stopped: topic deleted on the target"
-	logStart := no(p1, stopped, nil)
-	logStart.LogStart = 7
-	noLog := no(p1, stopped, nil)
-	noLog.LogStart = Unknown
 	checkPlans(t, []planned{
 		{
 			"first commit, all there", group(row(p0, 10, nil), row(p1, 20, nil)),
-			map[Partition]Commit{p0: commit(10), p1: commit(20)},
+			map[partition.ID]Commit{p0: commit(10), p1: commit(20)},
 			WriteState{Kind: Written},
 			"written",
 		},
 		{
 			"position 0 is a position", group(row(p0, 0, nil)),
-			map[Partition]Commit{p0: commit(0)},
+			map[partition.ID]Commit{p0: commit(0)},
 			WriteState{Kind: Written},
 			"written",
 		},
 		{"first commit, one is stopped", group(row(p0, 10, nil), no(p1, stopped, nil)), nil, waiting, waits},
 		{
 			"first commit, no answer", group(row(p0, 10, nil), Row{Partition: p1}), nil,
-			WriteState{Kind: Waiting, Partitions: []Partition{p1}, Reason: "no answer yet"},
+			WriteState{Kind: Waiting, Partitions: []partition.ID{p1}, Reason: "no answer yet"},
 			"waiting for A.orders-1: no answer yet",
 		},
 		{
 			"first commit, the rest is a final no", group(row(p0, 10, nil), no(p1, filtered, nil), no(p2, never, nil)),
-			map[Partition]Commit{p0: commit(10)},
+			map[partition.ID]Commit{p0: commit(10)},
 			WriteState{Kind: Written},
 			"written",
 		},
 		{
 			"later, one is stopped", group(row(p0, 10, ours(9)), no(p1, stopped, ours(5))),
-			map[Partition]Commit{p0: commit(10)},
-			WriteState{Kind: Written, Partitions: []Partition{p1}},
+			map[partition.ID]Commit{p0: commit(10)},
+			WriteState{Kind: Written, Partitions: []partition.ID{p1}},
 			"written, except for A.orders-1 without a position yet",
 		},
 		{
-			"first commit, two are stopped", group(row(p0, 10, nil), no(p2, never, nil), no(p1, stopped, nil), Row{Partition: Partition{"A.early", 3}}), nil,
-			WriteState{Kind: Waiting, Partitions: []Partition{{"A.early", 3}, p1}, Reason: "A.early-3: no answer yet"},
+			"first commit, two are stopped", group(row(p0, 10, nil), no(p2, never, nil), no(p1, stopped, nil), Row{Partition: partition.ID{Topic: "A.early", Partition: 3}}), nil,
+			WriteState{Kind: Waiting, Partitions: []partition.ID{{Topic: "A.early", Partition: 3}, p1}, Reason: "A.early-3: no answer yet"},
 			"waiting for A.early-3, A.orders-1: A.early-3: no answer yet",
 		},
 		{"later, only one and it is stopped", group(row(p0, 10, ours(10)), no(p1, stopped, nil)), nil, waiting, waits},
-		{
-			"filled", group(row(p0, 10, nil), logStart).with(fill),
-			map[Partition]Commit{p0: commit(10), p1: {Offset: 7, Metadata: "m", From: 1000}},
-			WriteState{Kind: Written},
-			"written",
-		},
-		{
-			"filled from 0", group(no(p0, stopped, nil)).with(fill),
-			map[Partition]Commit{p0: {Offset: 0, Metadata: "m", From: 1000}},
-			WriteState{Kind: Written},
-			"written",
-		},
-		{"filled, but the partition is not there", group(row(p0, 10, nil), noLog).with(fill), nil, waiting, waits},
-		{
-			"filled does not move what is there", group(row(p0, 10, nil), no(p1, stopped, theirs(99))).with(fill),
-			map[Partition]Commit{p0: commit(10)},
-			WriteState{Kind: Written},
-			"written",
-		},
-		{
-			"filled leaves a final no alone", group(row(p0, 10, nil), no(p1, filtered, nil)).with(fill),
-			map[Partition]Commit{p0: commit(10)},
-			WriteState{Kind: Written},
-			"written",
-		},
 		{"no rows", group(), nil, WriteState{Kind: NothingToWrite, Reason: "the group has no positions"}, "nothing to write: the group has no positions"},
 		{
 			"all filtered, and active besides", group(no(p0, filtered, nil)).on(TargetGroup{State: "Stable"}), nil,
@@ -170,11 +142,11 @@ func TestPlanNeverMovesBack(t *testing.T) {
 	back := func(from src, p *Present) *Present { p.From = from; return p }
 	remembered := func(g *Group) { g.SourceLive = false }
 	ahead := func(n int64) (WriteState, string) {
-		return WriteState{Kind: TargetAhead, Partitions: []Partition{p0}, N: n}, "the target is ahead of the source by 90 on A.orders-0"
+		return WriteState{Kind: TargetAhead, Partitions: []partition.ID{p0}, N: n}, "the target is ahead of the source by 90 on A.orders-0"
 	}
 	state, sentence := ahead(90)
 	checkPlans(t, []planned{
-		{"forward over theirs", group(row(p0, 10, theirs(9))), map[Partition]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written"},
+		{"forward over theirs", group(row(p0, 10, theirs(9))), map[partition.ID]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written"},
 		{"theirs is ahead", group(row(p0, 10, theirs(100))), nil, state, sentence},
 		{"ours is ahead, the group did not move back", group(row(p0, 10, back(1010, ours(100)))), nil, state, sentence},
 		{"ours is ahead, for what is not known", group(row(p0, 10, back(Unknown, ours(100)))), nil, state, sentence},
@@ -182,7 +154,7 @@ func TestPlanNeverMovesBack(t *testing.T) {
 		{"ours is ahead of a commit that the source has passed", group(passed(row(p0, 10, ours(100)))), nil, state, sentence},
 		{
 			"ours, and the group moved back", group(row(p0, 10, ours(100))),
-			map[Partition]Commit{p0: commit(10)},
+			map[partition.ID]Commit{p0: commit(10)},
 			WriteState{Kind: Written},
 			"written",
 		},
@@ -191,13 +163,13 @@ func TestPlanNeverMovesBack(t *testing.T) {
 		},
 		{
 			"ahead beside others", group(row(p0, 10, theirs(100)), row(p1, 5, nil)),
-			map[Partition]Commit{p1: commit(5)},
+			map[partition.ID]Commit{p1: commit(5)},
 			WriteState{Kind: Written, N: 90},
 			"written; the target is ahead of the source by 90 elsewhere",
 		},
 		{
 			"ahead beside a stopped one", group(row(p0, 10, theirs(100)), no(p1, stopped, nil)), nil,
-			WriteState{Kind: Waiting, Partitions: []Partition{p1}, N: 90, Reason: "the partition is stopped: topic deleted on the target"},
+			WriteState{Kind: Waiting, Partitions: []partition.ID{p1}, N: 90, Reason: "the partition is stopped: topic deleted on the target"},
 			"waiting for A.orders-1; the target is ahead of the source by 90 elsewhere: the partition is stopped: topic deleted on the target",
 		},
 	})
@@ -211,20 +183,20 @@ func TestPlanUnchangedWritesNothing(t *testing.T) {
 	checkPlans(t, []planned{
 		{"unchanged", group(row(p0, 10, ours(10))), nil, upToDate, "up to date"},
 		{"unchanged, theirs", group(row(p0, 10, theirs(10))), nil, upToDate, "up to date"},
-		{"metadata changed", group(row(p0, 10, other(ours(10)))), map[Partition]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written"},
-		{"refresh", group(row(p0, 10, ours(10))).with(refresh), map[Partition]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written"},
+		{"metadata changed", group(row(p0, 10, other(ours(10)))), map[partition.ID]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written"},
+		{"refresh", group(row(p0, 10, ours(10))).with(refresh), map[partition.ID]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written"},
 		{"refresh, theirs", group(row(p0, 10, theirs(10))).with(refresh), nil, upToDate, "up to date"},
 		{"refresh, source gone", group(row(p0, 10, ours(10))).with(gone), nil, upToDate, "up to date"},
 		{
 			"refresh of a stopped partition", group(no(p0, stopped, ours(10))).with(refresh),
-			map[Partition]Commit{p0: commit(10)},
-			WriteState{Kind: Written, Partitions: []Partition{p0}},
+			map[partition.ID]Commit{p0: commit(10)},
+			WriteState{Kind: Written, Partitions: []partition.ID{p0}},
 			"written, except for A.orders-0 without a position yet",
 		},
-		{"refresh does not keep what the source gave up", group(no(p0, never, ours(10)), row(p1, 3, ours(3))).with(refresh), map[Partition]Commit{p1: commit(3)}, WriteState{Kind: Written}, "written"},
+		{"refresh does not keep what the source gave up", group(no(p0, never, ours(10)), row(p1, 3, ours(3))).with(refresh), map[partition.ID]Commit{p1: commit(3)}, WriteState{Kind: Written}, "written"},
 		{
 			"refresh of what is ahead keeps its place", group(row(p0, 10, &Present{Offset: 15, Metadata: "x", Ours: true, From: 1005})).with(refresh),
-			map[Partition]Commit{p0: {Offset: 15, Metadata: "x", From: 1005}},
+			map[partition.ID]Commit{p0: {Offset: 15, Metadata: "x", From: 1005}},
 			WriteState{Kind: Written, N: 5},
 			"written; the target is ahead of the source by 5 elsewhere",
 		},
@@ -234,7 +206,7 @@ func TestPlanUnchangedWritesNothing(t *testing.T) {
 func TestPlanAsksTheTargetFirst(t *testing.T) {
 	g := group(row(p0, 10, nil))
 	unread := g.with(func(g *Group) { g.Target = TargetGroup{} })
-	written := map[Partition]Commit{p0: commit(10)}
+	written := map[partition.ID]Commit{p0: commit(10)}
 	pending := theirs(3)
 	pending.Pending = true
 	checkPlans(t, []planned{
@@ -249,7 +221,7 @@ func TestPlanAsksTheTargetFirst(t *testing.T) {
 		{"connect", g.on(TargetGroup{State: "Empty", Type: "classic", Protocol: "connect"}), nil, WriteState{Kind: Refused, Reason: `on the target the name belongs to a group of protocol type "connect"`}, `refused: on the target the name belongs to a group of protocol type "connect"`},
 		{
 			"open transactional commit", group(row(p0, 10, ours(9)), row(p1, 4, pending)), nil,
-			WriteState{Kind: Waiting, Partitions: []Partition{p1}, Reason: "a transaction on the target has an open commit there"},
+			WriteState{Kind: Waiting, Partitions: []partition.ID{p1}, Reason: "a transaction on the target has an open commit there"},
 			"waiting for A.orders-1: a transaction on the target has an open commit there",
 		},
 	})
@@ -281,12 +253,12 @@ func TestWriteStateText(t *testing.T) {
 	}
 	many := WriteState{Kind: Waiting}
 	for n := range int32(7) {
-		many.Partitions = append(many.Partitions, Partition{"t", n})
+		many.Partitions = append(many.Partitions, partition.ID{Topic: "t", Partition: n})
 	}
 	if got := many.String(); got != "waiting for t-0, t-1, t-2, t-3, t-4 and 2 more" {
 		t.Errorf("many: %q", got)
 	}
-	s := WriteState{Kind: Waiting, Partitions: []Partition{{"A.a-b", 3}}, Reason: "r"}
+	s := WriteState{Kind: Waiting, Partitions: []partition.ID{{Topic: "A.a-b", Partition: 3}}, Reason: "r"}
 	text, err := json.Marshal(s)
 	if err != nil || string(text) != `{"kind":"waiting","partitions":["A.a-b-3"],"reason":"r"}` {
 		t.Errorf("json %s, %v", text, err)
@@ -294,11 +266,5 @@ func TestWriteStateText(t *testing.T) {
 	var back WriteState
 	if err := json.Unmarshal(text, &back); err != nil || !cmp.Equal(back, s) {
 		t.Errorf("%s became %+v, %v", text, back, err)
-	}
-	for _, bad := range []string{"t", "t-", "t-x", "t-2147483648"} {
-		var p Partition
-		if err := p.UnmarshalText([]byte(bad)); err == nil {
-			t.Errorf("partition %q was read as %v", bad, p)
-		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tidemark/internal/partition"
 )
 
 // A WriteKind says how it stands with writing a group's positions on the target.
@@ -70,7 +72,7 @@ type WriteState struct {
 	Kind WriteKind `json:"kind"`
 	// Partitions (of the target) are those in the way: without a position beside
 	// Waiting and Written, ahead beside TargetAhead. Sorted.
-	Partitions []Partition `json:"partitions,omitempty"`
+	Partitions []partition.ID `json:"partitions,omitempty"`
 	// GroupState is the group's state on the target, for example Stable.
 	GroupState string `json:"group_state,omitempty"`
 	// N is by how many offsets the target is ahead of the source, over all
@@ -122,7 +124,7 @@ func (s WriteState) sentence() string {
 // listedPartitions is how many partitions a sentence names before it only counts.
 const listedPartitions = 5
 
-func listed(ps []Partition) string {
+func listed(ps []partition.ID) string {
 	var names []string
 	for _, p := range ps[:min(listedPartitions, len(ps))] {
 		names = append(names, p.String())

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"context"
 	"math/rand/v2"
 	"time"
 )
@@ -28,21 +27,6 @@ func (n *Net) seekBackoff() backoff { return backoff{n.set.RetryBackoff, n.set.R
 // dialBackoff is for brokers that cannot be reached.
 func (n *Net) dialBackoff() backoff {
 	return backoff{n.set.ReconnectBackoff, n.set.ReconnectBackoffMax}
-}
-
-// pause waits for d or until ctx ends, and then returns ctx's error.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // signal wakes the one goroutine that waits on ch, which has room for one: a

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 func TestFetchAndProduceInEveryVersion(t *testing.T) {
@@ -33,7 +33,7 @@ func TestFetchAndProduceInEveryVersion(t *testing.T) {
 			p := startProducer(t, n, ProduceOptions{})
 			f := startFetcher(t, n, FetchOptions{})
 			for part := range int32(2) {
-				tp := kafka.TP{Topic: "t", Partition: part}
+				tp := partition.ID{Topic: "t", Partition: part}
 				if r := p.send(tp, numbered(t, 0, 3, 10, -1)); r.Code != 0 || r.Err != nil || r.BaseOffset != 0 || r.Sent.IsZero() {
 					t.Fatalf("produce: %+v", r)
 				}
@@ -66,12 +66,12 @@ func TestFetchFollowsTheLog(t *testing.T) {
 	f := startFetcher(t, n, FetchOptions{})
 	const batches, per = 40, 5
 	for part := range int32(6) {
-		f.Want(kafka.TP{Topic: "t", Partition: part}, 0, -1)
+		f.Want(partition.ID{Topic: "t", Partition: part}, 0, -1)
 	}
 	for part := range int32(6) {
-		fill(t, p, kafka.TP{Topic: "t", Partition: part}, batches, per, 100)
+		fill(t, p, partition.ID{Topic: "t", Partition: part}, batches, per, 100)
 	}
-	got := map[kafka.TP][]int{}
+	got := map[partition.ID][]int{}
 	for total := 0; total < 6*batches*per; {
 		x := f.next()
 		if x.Code != 0 || x.Err != nil {
@@ -102,7 +102,7 @@ func TestFetchTellsOffsetsOfAnEmptyLog(t *testing.T) {
 	c := fake(t, 1, "t", 1)
 	n := netTo(t, c, nil)
 	p := startProducer(t, n, ProduceOptions{})
-	tp := kafka.TP{Topic: "t"}
+	tp := partition.ID{Topic: "t"}
 	fill(t, p, tp, 1, 10, 10)
 	f := startFetcher(t, n, FetchOptions{MaxWait: 20 * time.Millisecond})
 	f.Want(tp, 10, -1)
@@ -122,7 +122,7 @@ func TestFetchAnswersOnlyTheNewestWant(t *testing.T) {
 	c := fake(t, 1, "t", 1)
 	n := netTo(t, c, nil)
 	p := startProducer(t, n, ProduceOptions{})
-	tp := kafka.TP{Topic: "t"}
+	tp := partition.ID{Topic: "t"}
 	fill(t, p, tp, 10, 1, 10)
 	f := n.NewFetcher(FetchOptions{}, nil)
 	got := make(chan Fetched, 100)
@@ -166,7 +166,7 @@ func TestFetchReportsRefusals(t *testing.T) {
 			c := fake(t, 1, "t", 2)
 			n := netTo(t, c, nil)
 			p := startProducer(t, n, ProduceOptions{})
-			bad, good := kafka.TP{Topic: "t"}, kafka.TP{Topic: "t", Partition: 1}
+			bad, good := partition.ID{Topic: "t"}, partition.ID{Topic: "t", Partition: 1}
 			fill(t, p, bad, 1, 1, 10)
 			fill(t, p, good, 1, 1, 10)
 			h := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "t", Partitions: []int32{0}, Err: tt.err, Count: -1})
@@ -209,7 +209,7 @@ func TestFetchSurvivesPassingErrors(t *testing.T) {
 			c := fake(t, 1, "t", 1)
 			n := netTo(t, c, nil)
 			p := startProducer(t, n, ProduceOptions{})
-			tp := kafka.TP{Topic: "t"}
+			tp := partition.ID{Topic: "t"}
 			fill(t, p, tp, 1, 1, 10)
 			h := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: e, Count: 3})
 			f := startFetcher(t, n, FetchOptions{})

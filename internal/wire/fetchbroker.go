@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/pause"
 )
 
 const (
@@ -187,8 +189,8 @@ func (b *fetchBroker) ready(late bool) bool {
 
 // fetch does one round: room, request, response, deliveries.
 func (b *fetchBroker) fetch(ctx context.Context) error {
-	if err := pause(ctx, b.pace.wait(time.Now(), b.last)); err != nil {
-		return err
+	if !pause.For(ctx, b.pace.wait(time.Now(), b.last)) {
+		return ctx.Err()
 	}
 	first, need := b.first()
 	most := max(int64(b.f.opt.MaxBytes)>>b.ease, leastFetch)

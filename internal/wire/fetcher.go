@@ -12,6 +12,7 @@ import (
 
 	"tidemark/internal/batch"
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // FetchOptions tune a Fetcher. Zero values are replaced as each field says.
@@ -60,7 +61,7 @@ type EpochEnd struct {
 //   - none of them: the offsets have changed without records, or reported
 //     trouble is over. Still armed.
 type Fetched struct {
-	TP     kafka.TP
+	TP     partition.ID
 	Offset int64 // as given to Want; the first batch may begin before it
 	// Records are one or more whole batches (or legacy message sets) as the
 	// broker stores them. They may be changed in place until Release.
@@ -87,14 +88,14 @@ type Fetcher struct {
 	router *router
 
 	mu       sync.Mutex
-	wants    map[kafka.TP]*want
+	wants    map[partition.ID]*want
 	brokers  map[int32]*fetchBroker
 	requests uint64 // numbers requests over all brokers
 }
 
 // want is one partition of a Fetcher. All fields are under Fetcher.mu.
 type want struct {
-	tp        kafka.TP
+	tp        partition.ID
 	offset    int64
 	lastEpoch int32
 	armed     bool
@@ -139,7 +140,7 @@ func (n *Net) NewFetcher(o FetchOptions, sink func(Fetched)) *Fetcher {
 		opt:     o,
 		sink:    sink,
 		router:  newRouter(n),
-		wants:   map[kafka.TP]*want{},
+		wants:   map[partition.ID]*want{},
 		brokers: map[int32]*fetchBroker{},
 	}
 	f.router.failed = f.unfound
@@ -150,7 +151,7 @@ func (n *Net) NewFetcher(o FetchOptions, sink func(Fetched)) *Fetcher {
 // goroutines and connections have ended when it returns. Run is called once.
 func (f *Fetcher) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	f.router.found = func(tp kafka.TP, l kafka.Leader) { f.place(ctx, g, tp, l) }
+	f.router.found = func(tp partition.ID, l kafka.Leader) { f.place(ctx, g, tp, l) }
 	g.Go(func() error { return f.router.run(ctx) })
 	return g.Wait()
 }
@@ -162,7 +163,7 @@ func (f *Fetcher) Run(ctx context.Context) error {
 //
 // A broker that has never heard of lastEpoch answers OFFSET_OUT_OF_RANGE, so
 // give -1 rather than a guess.
-func (f *Fetcher) Want(tp kafka.TP, offset int64, lastEpoch int32) {
+func (f *Fetcher) Want(tp partition.ID, offset int64, lastEpoch int32) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w := f.wants[tp]
@@ -188,7 +189,7 @@ func (f *Fetcher) Want(tp kafka.TP, offset int64, lastEpoch int32) {
 }
 
 // Drop forgets a partition. An answer that is under way is thrown away.
-func (f *Fetcher) Drop(tp kafka.TP) {
+func (f *Fetcher) Drop(tp partition.ID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w := f.wants[tp]
@@ -238,7 +239,7 @@ func (f *Fetcher) halt(w *want) {
 
 // place gives a partition to its leader's goroutine, which is started for the
 // first one. It runs in the router's goroutine.
-func (f *Fetcher) place(ctx context.Context, g *errgroup.Group, tp kafka.TP, l kafka.Leader) {
+func (f *Fetcher) place(ctx context.Context, g *errgroup.Group, tp partition.ID, l kafka.Leader) {
 	f.mu.Lock()
 	w := f.wants[tp]
 	if w == nil || !w.seeking {
@@ -277,7 +278,7 @@ func (w *want) tell() Fetched {
 }
 
 // unfound is the router's report that a partition has no leader.
-func (f *Fetcher) unfound(tp kafka.TP, err error, misses int) bool {
+func (f *Fetcher) unfound(tp partition.ID, err error, misses int) bool {
 	f.mu.Lock()
 	w := f.wants[tp]
 	if w == nil || !w.seeking {

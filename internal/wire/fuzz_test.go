@@ -19,6 +19,7 @@ import (
 	"tidemark/internal/batch"
 	"tidemark/internal/fuzzing"
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // fuzzID is the id of the topic that fuzzed responses are about.
@@ -116,13 +117,13 @@ func checkFetch(t *testing.T, client *kafka.Client, response []byte, version int
 	b := newFetchBroker(fetcher, 1)
 	b.link.conn, b.version, b.req.Version, b.request = &conn{home: n}, version, version, 1
 	for i := range int32(3) {
-		tp := kafka.TP{Topic: "t", Partition: i}
+		tp := partition.ID{Topic: "t", Partition: i}
 		fetcher.Want(tp, int64(i), -1)
 		w := fetcher.wants[tp]
 		w.seeking, w.id, w.request, w.sentGen = false, fuzzID(), 1, w.gen
 		b.attach(w)
 	}
-	b.lead = fetcher.wants[kafka.TP{Topic: "t"}]
+	b.lead = fetcher.wants[partition.ID{Topic: "t"}]
 	buf := received(n, response)
 	err := b.handle(buf)
 	buf.release()
@@ -132,7 +133,7 @@ func checkFetch(t *testing.T, client *kafka.Client, response []byte, version int
 	if freed == 1 == slices.ContainsFunc(got, func(x Fetched) bool { return x.Release != nil }) {
 		t.Fatalf("the response was freed %d times while it is read", freed)
 	}
-	seen := map[kafka.TP]bool{}
+	seen := map[partition.ID]bool{}
 	for _, x := range got {
 		if x.TP.Topic != "t" || x.TP.Partition < 0 || x.TP.Partition > 2 || x.Offset != int64(x.TP.Partition) {
 			t.Fatalf("told of %v at offset %d", x.TP, x.Offset)
@@ -212,7 +213,7 @@ func checkProduce(t *testing.T, client *kafka.Client, response []byte, version i
 	b := newProduceBroker(n.NewProducer(ProduceOptions{}), 1)
 	fl := &flight{version: version}
 	for i := range int32(3) {
-		fl.picks = append(fl.picks, pick{line: &line{tp: kafka.TP{Topic: "t", Partition: i}}, id: fuzzID()})
+		fl.picks = append(fl.picks, pick{line: &line{tp: partition.ID{Topic: "t", Partition: i}}, id: fuzzID()})
 	}
 	buf := received(n, response)
 	replies, err := b.replies(&conn{home: n}, fl, buf)

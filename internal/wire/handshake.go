@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/pause"
 )
 
 // helloTimeout bounds each request of the handshake, where the time-out of
@@ -102,8 +103,8 @@ func (c *conn) fresh(ctx context.Context) error {
 	c.qmu.Lock()
 	resume := c.resume
 	c.qmu.Unlock()
-	if err := pause(ctx, time.Until(resume)); err != nil {
-		return err
+	if !pause.For(ctx, time.Until(resume)) {
+		return ctx.Err()
 	}
 	if c.renew.IsZero() || time.Now().Before(c.renew) {
 		return nil

@@ -15,6 +15,7 @@ import (
 
 	"tidemark/internal/batch"
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -149,12 +150,12 @@ func startProducer(t testing.TB, n *Net, o ProduceOptions) *producer {
 }
 
 // send is Send followed by the wait for its result.
-func (p *producer) send(tp kafka.TP, b []byte) Result {
+func (p *producer) send(tp partition.ID, b []byte) Result {
 	p.t.Helper()
 	return p.await(p.queue(tp, b))
 }
 
-func (p *producer) queue(tp kafka.TP, b []byte) <-chan Result {
+func (p *producer) queue(tp partition.ID, b []byte) <-chan Result {
 	done := make(chan Result, 1)
 	p.Send(Batch{TP: tp, Bytes: b, Done: func(r Result) { done <- r }})
 	return done
@@ -220,7 +221,7 @@ func numbers(records []byte, pos int64) ([]int, error) {
 }
 
 // stored reads what a partition holds from offset 0 to end.
-func stored(t testing.TB, n *Net, tp kafka.TP, end int64) []int {
+func stored(t testing.TB, n *Net, tp partition.ID, end int64) []int {
 	t.Helper()
 	var out []int
 	err := n.Scan(testContext(t), tp, 0, end, 0, func(v batch.View, _ bool) error {
@@ -252,7 +253,7 @@ func around(s []int, i int) string {
 }
 
 // fill produces count batches of per records to a partition.
-func fill(t testing.TB, p *producer, tp kafka.TP, count, per, size int) {
+func fill(t testing.TB, p *producer, tp partition.ID, count, per, size int) {
 	t.Helper()
 	var done []<-chan Result
 	for i := range count {

@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/batch"
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // oneRecordLog is a log of count batches with one record each, of the given
@@ -34,7 +34,7 @@ func drain(t *testing.T, f *fetcher, logs map[int32][][]byte) {
 	left := 0
 	for part, log := range logs {
 		left += len(log)
-		f.Want(kafka.TP{Topic: "t", Partition: part}, 0, -1)
+		f.Want(partition.ID{Topic: "t", Partition: part}, 0, -1)
 	}
 	var held []func()
 	for left > 0 {
@@ -132,7 +132,7 @@ func TestFetchWaitsForBudget(t *testing.T) {
 	budget := NewBudget(200_000)
 	f := startFetcher(t, n, FetchOptions{Budget: budget, MaxWait: 10 * time.Millisecond})
 	for part := range int32(2) {
-		f.Want(kafka.TP{Topic: "t", Partition: part}, 0, -1)
+		f.Want(partition.ID{Topic: "t", Partition: part}, 0, -1)
 	}
 	var held []Fetched
 	for budget.Total()-budget.Used() >= leastFetch {
@@ -183,7 +183,7 @@ func TestBuffersAreNotReusedBeforeRelease(t *testing.T) {
 	left := 0
 	for part, log := range s.logs {
 		left += len(log)
-		f.Want(kafka.TP{Topic: "t", Partition: part}, 0, -1)
+		f.Want(partition.ID{Topic: "t", Partition: part}, 0, -1)
 	}
 	for left > 0 {
 		x := f.next()
@@ -218,7 +218,7 @@ func TestFetchRotatesPartitions(t *testing.T) {
 	// One batch a response: whoever is first gets it.
 	f := startFetcher(t, n, FetchOptions{MaxBytes: 3_000, PartitionMaxBytes: 3_000})
 	for part := range int32(4) {
-		f.Want(kafka.TP{Topic: "t", Partition: part}, 0, -1)
+		f.Want(partition.ID{Topic: "t", Partition: part}, 0, -1)
 	}
 	served := map[int32]int{}
 	for range 40 {
@@ -240,9 +240,9 @@ func TestFetchHoldsShortWhilePartitionsAreMissing(t *testing.T) {
 	s.serve(c)
 	n := netTo(t, c, nil)
 	f := startFetcher(t, n, FetchOptions{MaxWait: 400 * time.Millisecond})
-	f.Want(kafka.TP{Topic: "t"}, 0, -1)
+	f.Want(partition.ID{Topic: "t"}, 0, -1)
 	x := f.next() // partition 0 is disarmed now
-	f.Want(kafka.TP{Topic: "t", Partition: 1}, 0, -1)
+	f.Want(partition.ID{Topic: "t", Partition: 1}, 0, -1)
 	holds := func(parts int, millis int32) func() bool {
 		return func() bool {
 			s.mu.Lock()
@@ -263,7 +263,7 @@ func TestFetchIsPacedAboveARate(t *testing.T) {
 	s.serve(c)
 	n := netTo(t, c, nil)
 	f := startFetcher(t, n, FetchOptions{PartitionMaxBytes: 1})
-	tp := kafka.TP{Topic: "t"}
+	tp := partition.ID{Topic: "t"}
 	f.Want(tp, 0, -1)
 	for range 2500 {
 		x := f.next()

@@ -21,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // cutter makes connections that break after a number of bytes, in either
@@ -76,7 +77,7 @@ func TestConnectionsThatBreak(t *testing.T) {
 	n.cluster.Dial = cut.dial
 	p := startProducer(t, n, ProduceOptions{Depth: 3})
 	f := startFetcher(t, n, FetchOptions{})
-	tps := []kafka.TP{{Topic: "t"}, {Topic: "t", Partition: 1}}
+	tps := []partition.ID{{Topic: "t"}, {Topic: "t", Partition: 1}}
 	var rs []*resender
 	for _, tp := range tps {
 		r := newResender(t, p.Producer, tp, 150, 2, 9)
@@ -84,7 +85,7 @@ func TestConnectionsThatBreak(t *testing.T) {
 		r.send()
 		f.Want(tp, 0, -1)
 	}
-	got := map[kafka.TP][]int{}
+	got := map[partition.ID][]int{}
 	for total := 0; total < 600; {
 		x := f.next()
 		if x.Code != 0 {
@@ -134,7 +135,7 @@ func TestFetchReportsTroubleThatLasts(t *testing.T) {
 func TestDeadBrokerIsReportedAndComesBack(t *testing.T) {
 	c := fake(t, 1, "t", 1)
 	n := netTo(t, c, nil)
-	tp := kafka.TP{Topic: "t"}
+	tp := partition.ID{Topic: "t"}
 	fill(t, startProducer(t, n, ProduceOptions{}), tp, 1, 1, 10)
 	refused := errors.New("no way")
 	var down atomic.Bool
@@ -210,7 +211,7 @@ func TestTLSAndSASLWithRenewal(t *testing.T) {
 			renewed := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.SASLHandshake}, Observe: true, Count: -1, TopLevel: true})
 			p := startProducer(t, n, ProduceOptions{Depth: 2})
 			f := startFetcher(t, n, FetchOptions{MaxWait: 100 * time.Millisecond})
-			tp := kafka.TP{Topic: "t"}
+			tp := partition.ID{Topic: "t"}
 			f.Want(tp, 0, -1)
 			total := 0
 			for until := time.Now().Add(1500 * time.Millisecond); time.Now().Before(until); {
@@ -321,9 +322,9 @@ func TestClosedNetEndsRuns(t *testing.T) {
 	ended := make(chan error, 2)
 	go func() { ended <- f.Run(t.Context()) }()
 	go func() { ended <- p.Run(t.Context()) }()
-	f.Want(kafka.TP{Topic: "t"}, 0, -1)
+	f.Want(partition.ID{Topic: "t"}, 0, -1)
 	reached := make(chan Result, 1)
-	p.Send(Batch{TP: kafka.TP{Topic: "t"}, Bytes: numbered(t, 0, 1, 10, -1), Done: func(r Result) { reached <- r }})
+	p.Send(Batch{TP: partition.ID{Topic: "t"}, Bytes: numbered(t, 0, 1, 10, -1), Done: func(r Result) { reached <- r }})
 	if r := <-reached; r.Err != nil {
 		t.Error(r.Err)
 	}

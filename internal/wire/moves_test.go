@@ -12,14 +12,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/batch"
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 func TestFetchFollowsTheLeaderByHints(t *testing.T) {
 	c := fake(t, 3, "t", 1)
 	n := netTo(t, c, nil)
 	p := startProducer(t, n, ProduceOptions{})
-	tp := kafka.TP{Topic: "t"}
+	tp := partition.ID{Topic: "t"}
 	fill(t, p, tp, 300, 1, 50)
 	asked := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Observe: true, Count: -1})
 	f := startFetcher(t, n, FetchOptions{PartitionMaxBytes: 300})
@@ -54,7 +54,7 @@ func TestFetchFollowsTheLeaderByMetadata(t *testing.T) {
 	c := fake(t, 2, "t", 1)
 	n := netTo(t, c, nil)
 	p := startProducer(t, n, ProduceOptions{})
-	tp := kafka.TP{Topic: "t"}
+	tp := partition.ID{Topic: "t"}
 	fill(t, p, tp, 2, 1, 50)
 	f := startFetcher(t, n, FetchOptions{PartitionMaxBytes: 1})
 	f.Want(tp, 0, -1)
@@ -85,7 +85,7 @@ func TestFetchFollowsTheLeaderByMetadata(t *testing.T) {
 func TestTopicThatIsGoneOrNew(t *testing.T) {
 	c := fake(t, 1, "t", 1)
 	n := netTo(t, c, nil)
-	tp := kafka.TP{Topic: "t"}
+	tp := partition.ID{Topic: "t"}
 	fill(t, startProducer(t, n, ProduceOptions{}), tp, 3, 1, 10)
 	f := startFetcher(t, n, FetchOptions{MaxWait: 30 * time.Millisecond})
 	f.Want(tp, 0, -1)
@@ -131,7 +131,7 @@ func TestDivergingEpoch(t *testing.T) {
 	s.serve(c)
 	n := netTo(t, c, nil)
 	f := startFetcher(t, n, FetchOptions{MaxWait: 20 * time.Millisecond})
-	f.Want(kafka.TP{Topic: "t"}, 7, 4)
+	f.Want(partition.ID{Topic: "t"}, 7, 4)
 	x := f.next()
 	if x.Diverging == nil || *x.Diverging != (EpochEnd{3, 5}) || x.Offset != 7 || x.Code != 0 || epoch.Load() != 4 {
 		t.Errorf("%+v, sent epoch %d", x, epoch.Load())
@@ -151,7 +151,7 @@ func TestThrottleHoldsTheConnection(t *testing.T) {
 	s.serve(c)
 	n := netTo(t, c, nil)
 	f := startFetcher(t, n, FetchOptions{PartitionMaxBytes: 1})
-	tp := kafka.TP{Topic: "t"}
+	tp := partition.ID{Topic: "t"}
 	f.Want(tp, 0, -1)
 	for want := range int64(3) {
 		x := f.next()
@@ -192,7 +192,7 @@ func TestFetchEndsQuickly(t *testing.T) {
 	c := fake(t, 1, "t", 1)
 	n := netTo(t, c, nil)
 	f := startFetcher(t, n, FetchOptions{MaxWait: 20 * time.Second})
-	f.Want(kafka.TP{Topic: "t"}, 0, -1)
+	f.Want(partition.ID{Topic: "t"}, 0, -1)
 	eventually(t, "a long poll is under way", func() bool { return f.opt.Budget.Used() > 0 })
 	began := time.Now()
 	f.stop()
@@ -221,7 +221,7 @@ func TestScanReadsControlBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tp := kafka.TP{Topic: "t"}
+	tp := partition.ID{Topic: "t"}
 	for isolation := range int8(2) {
 		var next, control, data, dropped int64
 		err := n.Scan(ctx, tp, 0, 18, isolation, func(v batch.View, aborted bool) error {
@@ -276,7 +276,7 @@ func TestScanWaitsForTheLog(t *testing.T) {
 	c := fake(t, 1, "t", 1)
 	n := netTo(t, c, nil)
 	p := startProducer(t, n, ProduceOptions{})
-	tp := kafka.TP{Topic: "t"}
+	tp := partition.ID{Topic: "t"}
 	fill(t, p, tp, 1, 1, 10)
 	got := make(chan int64, 10)
 	ended := make(chan error, 1)

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // ErrClosed means that Net.Close was called.
@@ -86,7 +87,7 @@ func (n *Net) clientID() string {
 // elsewhere takes the leader that an answer of a broker names (KIP-951), if it
 // names one, and says whether metadata now knows of another leader than that
 // broker in that epoch (-1: any epoch). If not, it is metadata that is behind.
-func (n *Net) elsewhere(tp kafka.TP, broker, epoch, hintBroker, hintEpoch int32) bool {
+func (n *Net) elsewhere(tp partition.ID, broker, epoch, hintBroker, hintEpoch int32) bool {
 	n.md.Hint(tp, hintBroker, hintEpoch)
 	l, err := n.md.Leader(tp)
 	return err == nil && (l.Broker != broker || epoch >= 0 && l.Epoch > epoch)

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // Without permission nothing is written: what is queued comes back as surely unsent, and with permission it goes out.
@@ -26,7 +26,7 @@ func TestProduceOnlyWhileAllowed(t *testing.T) {
 		return nil, nil, false
 	})
 	for i := range 2 {
-		tp := kafka.TP{Topic: "t", Partition: int32(i)}
+		tp := partition.ID{Topic: "t", Partition: int32(i)}
 		if r := p.send(tp, numbered(t, 0, 1, 10, -1)); !errors.Is(r.Err, ErrUnsent) {
 			t.Errorf("not allowed: %+v", r)
 		}
@@ -35,7 +35,7 @@ func TestProduceOnlyWhileAllowed(t *testing.T) {
 		t.Errorf("%d requests were written", n)
 	}
 	allowed.Store(true)
-	if r := p.send(kafka.TP{Topic: "t"}, numbered(t, 0, 1, 10, -1)); r.Err != nil || r.Code != 0 {
+	if r := p.send(partition.ID{Topic: "t"}, numbered(t, 0, 1, 10, -1)); r.Err != nil || r.Code != 0 {
 		t.Errorf("allowed: %+v", r)
 	}
 }
@@ -45,7 +45,7 @@ func TestProduceOnlyWhileAllowed(t *testing.T) {
 func TestProduceNotAfter(t *testing.T) {
 	c := fake(t, 1, "t", 1)
 	n := netTo(t, c, nil)
-	tp := kafka.TP{Topic: "t"}
+	tp := partition.ID{Topic: "t"}
 	asked := make(chan struct{}, 8)
 	wait := make(chan struct{}, 8)
 	p := startProducer(t, n, ProduceOptions{Depth: 2, Allowed: func() bool {
@@ -100,7 +100,7 @@ func TestProduceToTheTopicThatIsMeant(t *testing.T) {
 	c := fake(t, 1, "t", 1)
 	n := netTo(t, c, nil)
 	p := startProducer(t, n, ProduceOptions{})
-	tp := kafka.TP{Topic: "t"}
+	tp := partition.ID{Topic: "t"}
 	fill(t, p, tp, 1, 1, 10)
 	was, err := n.md.TopicID("t")
 	if err != nil {
@@ -147,7 +147,7 @@ func TestProduceRequestsAreBounded(t *testing.T) {
 		if part == 3 {
 			b = huge
 		}
-		done = append(done, p.queue(kafka.TP{Topic: "t", Partition: part}, b))
+		done = append(done, p.queue(partition.ID{Topic: "t", Partition: part}, b))
 	}
 	for _, d := range done {
 		if r := p.await(d); r.Code != 0 || r.Err != nil {
@@ -181,7 +181,7 @@ func TestProduceOnAConnectionThatJustBroke(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.link.conn = conn
-		l := &line{tp: kafka.TP{Topic: "t"}, broker: b}
+		l := &line{tp: partition.ID{Topic: "t"}, broker: b}
 		p.lines[l.tp] = l
 		var results []Result
 		for i := range 3 {

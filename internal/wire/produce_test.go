@@ -13,14 +13,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // resender sends batches in order and, after a failure, sends those without
 // success again in order, as identical bytes: what a lane does.
 type resender struct {
 	p       *Producer
-	tp      kafka.TP
+	tp      partition.ID
 	batches [][]byte
 
 	mu      sync.Mutex
@@ -32,7 +32,7 @@ type resender struct {
 	done    chan struct{}
 }
 
-func newResender(t testing.TB, p *Producer, tp kafka.TP, count, per int, pid int64) *resender {
+func newResender(t testing.TB, p *Producer, tp partition.ID, count, per int, pid int64) *resender {
 	r := &resender{p: p, tp: tp, acked: make([]bool, count), done: make(chan struct{})}
 	for i := range count {
 		r.batches = append(r.batches, numbered(t, i*per, per, 50, pid))
@@ -104,10 +104,10 @@ func TestProduceKeepsOrderAtEveryDepth(t *testing.T) {
 					now = b.flying
 					most = max(most, now)
 				}
-				seen := map[kafka.TP]bool{}
+				seen := map[partition.ID]bool{}
 				for _, rt := range req.(*kmsg.ProduceRequest).Topics {
 					for _, rp := range rt.Partitions {
-						tp := kafka.TP{Topic: rt.Topic, Partition: rp.Partition}
+						tp := partition.ID{Topic: rt.Topic, Partition: rp.Partition}
 						if seen[tp] {
 							t.Errorf("%v is twice in a request", tp)
 						}
@@ -118,7 +118,7 @@ func TestProduceKeepsOrderAtEveryDepth(t *testing.T) {
 			})
 			var rs []*resender
 			for part := range int32(4) {
-				r := newResender(t, p.Producer, kafka.TP{Topic: "t", Partition: part}, 100, 3, 77)
+				r := newResender(t, p.Producer, partition.ID{Topic: "t", Partition: part}, 100, 3, 77)
 				rs = append(rs, r)
 				r.send()
 			}
@@ -130,7 +130,7 @@ func TestProduceKeepsOrderAtEveryDepth(t *testing.T) {
 						t.Fatalf("batch %d has base offset %d", i, res.BaseOffset)
 					}
 				}
-				wantRun(t, stored(t, n, kafka.TP{Topic: "t", Partition: int32(part)}, 300), 300)
+				wantRun(t, stored(t, n, partition.ID{Topic: "t", Partition: int32(part)}, 300), 300)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -145,7 +145,7 @@ func TestProduceFollowsTheLeader(t *testing.T) {
 	c := fake(t, 3, "t", 1)
 	n := netTo(t, c, nil)
 	p := startProducer(t, n, ProduceOptions{Depth: 3})
-	tp := kafka.TP{Topic: "t"}
+	tp := partition.ID{Topic: "t"}
 	if r := p.send(tp, numbered(t, 0, 1, 10, -1)); r.Code != 0 {
 		t.Fatalf("%+v", r)
 	}
@@ -183,7 +183,7 @@ func TestProduceUnsentAfterFailure(t *testing.T) {
 	c := fake(t, 1, "t", 2)
 	n := netTo(t, c, nil)
 	p := startProducer(t, n, ProduceOptions{Depth: 2})
-	bad, good := kafka.TP{Topic: "t"}, kafka.TP{Topic: "t", Partition: 1}
+	bad, good := partition.ID{Topic: "t"}, partition.ID{Topic: "t", Partition: 1}
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Partitions: []int32{0}, Err: kerr.MessageTooLarge})
 	hold := make(chan struct{})
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -225,7 +225,7 @@ func TestProduceBlackHoleIsInDoubt(t *testing.T) {
 	c := fake(t, 1, "t", 2)
 	n := netTo(t, c, nil)
 	p := startProducer(t, n, ProduceOptions{Timeout: 150 * time.Millisecond, Depth: 2})
-	tp := kafka.TP{Topic: "t"}
+	tp := partition.ID{Topic: "t"}
 	fill(t, p, tp, 1, 1, 10)
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) { return nil, nil, true })
 	began := time.Now()
@@ -269,7 +269,7 @@ func TestProduceWithoutLeader(t *testing.T) {
 	c := fake(t, 1, "t", 1)
 	n := netTo(t, c, nil)
 	p := startProducer(t, n, ProduceOptions{})
-	gone := kafka.TP{Topic: "t", Partition: 9}
+	gone := partition.ID{Topic: "t", Partition: 9}
 	if r := p.send(gone, numbered(t, 0, 1, 10, -1)); r.Code != kerr.UnknownTopicOrPartition.Code || r.Err != nil || r.Message == "" {
 		t.Errorf("no such partition: %+v", r)
 	}
@@ -277,7 +277,7 @@ func TestProduceWithoutLeader(t *testing.T) {
 	n.md = netTo(t, c, nil).md // one that knows nothing
 	p = startProducer(t, n, ProduceOptions{Timeout: 200 * time.Millisecond})
 	began := time.Now()
-	r := p.send(kafka.TP{Topic: "t"}, numbered(t, 0, 1, 10, -1))
+	r := p.send(partition.ID{Topic: "t"}, numbered(t, 0, 1, 10, -1))
 	if !errors.Is(r.Err, ErrUnsent) || time.Since(began) < 200*time.Millisecond {
 		t.Errorf("no leader: after %v %+v", time.Since(began), r)
 	}
@@ -287,7 +287,7 @@ func TestProducerEndsEveryBatch(t *testing.T) {
 	c := fake(t, 1, "t", 1)
 	n := netTo(t, c, nil)
 	p := startProducer(t, n, ProduceOptions{})
-	tp := kafka.TP{Topic: "t"}
+	tp := partition.ID{Topic: "t"}
 	fill(t, p, tp, 1, 1, 10)
 	reached := make(chan struct{})
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // ErrUnsent means that a batch was not written to any connection: a batch
@@ -48,7 +49,7 @@ var (
 // Batch is one record batch to append. Bytes are a whole v2 batch, with base
 // offset 0 and the producer's stamp.
 type Batch struct {
-	TP kafka.TP
+	TP partition.ID
 	// TopicID is the topic that is meant; a topic with another id under the same
 	// name then answers UNKNOWN_TOPIC_ID. Zero means whichever has the name now.
 	// Brokers before 4.0 are told the name only.
@@ -102,14 +103,14 @@ type Producer struct {
 	router *router
 
 	mu      sync.Mutex
-	lines   map[kafka.TP]*line
+	lines   map[partition.ID]*line
 	brokers map[int32]*produceBroker
 	ended   bool
 }
 
 // line is one partition's queue. All fields are under Producer.mu.
 type line struct {
-	tp      kafka.TP
+	tp      partition.ID
 	queue   []queued
 	seeking bool           // the router looks for its leader
 	broker  *produceBroker // nil while seeking, and after the leader moved
@@ -156,7 +157,7 @@ func (n *Net) NewProducer(o ProduceOptions) *Producer {
 		opt:     o,
 		margin:  produceMargin,
 		router:  newRouter(n),
-		lines:   map[kafka.TP]*line{},
+		lines:   map[partition.ID]*line{},
 		brokers: map[int32]*produceBroker{},
 	}
 	p.router.failed = p.unfound
@@ -169,7 +170,7 @@ func (n *Net) NewProducer(o ProduceOptions) *Producer {
 // called once.
 func (p *Producer) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	p.router.found = func(tp kafka.TP, l kafka.Leader) { p.place(ctx, g, tp, l) }
+	p.router.found = func(tp partition.ID, l kafka.Leader) { p.place(ctx, g, tp, l) }
 	g.Go(func() error { return p.router.run(ctx) })
 	err := g.Wait()
 	p.mu.Lock()
@@ -228,7 +229,7 @@ func (p *Producer) settle(l *line) *produceBroker {
 
 // place gives a line to its leader's goroutine, which is started for the first
 // one.
-func (p *Producer) place(ctx context.Context, g *errgroup.Group, tp kafka.TP, leader kafka.Leader) {
+func (p *Producer) place(ctx context.Context, g *errgroup.Group, tp partition.ID, leader kafka.Leader) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.lines[tp]
@@ -249,7 +250,7 @@ func (p *Producer) place(ctx context.Context, g *errgroup.Group, tp kafka.TP, le
 }
 
 // unfound is the router's report that a partition has no leader.
-func (p *Producer) unfound(tp kafka.TP, err error, misses int) bool {
+func (p *Producer) unfound(tp partition.ID, err error, misses int) bool {
 	p.mu.Lock()
 	l := p.lines[tp]
 	if l == nil || !l.seeking {

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // reply is one batch's result as the broker gave it.
@@ -124,7 +125,7 @@ func (b *produceBroker) replies(c *conn, f *flight, buf *buffer) ([]reply, error
 		}
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
-			if at, ok := f.search(kafka.TP{Topic: t.Topic, Partition: p.Partition}); ok {
+			if at, ok := f.search(partition.ID{Topic: t.Topic, Partition: p.Partition}); ok {
 				replies[at] = reply{Result: resultOf(p), there: true}
 				if kafka.Classify(p.ErrorCode) == kafka.Refresh {
 					replies[at].moved = b.p.net.elsewhere(f.picks[at].line.tp, b.id, -1, p.CurrentLeader.LeaderID, p.CurrentLeader.LeaderEpoch)
@@ -167,6 +168,6 @@ func resultOf(p *kmsg.ProduceResponseTopicPartition) Result {
 }
 
 // search finds a partition's pick.
-func (f *flight) search(tp kafka.TP) (int, bool) {
-	return slices.BinarySearchFunc(f.picks, tp, func(k pick, tp kafka.TP) int { return k.line.tp.Compare(tp) })
+func (f *flight) search(tp partition.ID) (int, bool) {
+	return slices.BinarySearchFunc(f.picks, tp, func(k pick, tp partition.ID) int { return k.line.tp.Compare(tp) })
 }

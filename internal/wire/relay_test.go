@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"tidemark/internal/batch"
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // relay moves batches from one Net to another until at least records bytes
@@ -85,7 +85,7 @@ func BenchmarkRelay(b *testing.B) {
 			stop := background(b, r.f.Run)
 			stopProduce := background(b, r.p.Run)
 			for part := range int32(8) {
-				r.f.Want(kafka.TP{Topic: "t", Partition: part}, 0, -1)
+				r.f.Want(partition.ID{Topic: "t", Partition: part}, 0, -1)
 			}
 			<-r.done
 			b.StopTimer()
@@ -101,7 +101,7 @@ func TestRelay(t *testing.T) {
 	fillers := startProducer(t, from, ProduceOptions{Depth: 5})
 	var size int64
 	for part := range int32(4) {
-		fill(t, fillers, kafka.TP{Topic: "t", Partition: part}, 100, 4, 300)
+		fill(t, fillers, partition.ID{Topic: "t", Partition: part}, 100, 4, 300)
 		size += 100 * int64(len(numbered(t, 0, 4, 300, -1)))
 	}
 	from.pool.freed = func(b []byte) {
@@ -113,11 +113,11 @@ func TestRelay(t *testing.T) {
 	r := newRelay(t, from, to, FetchOptions{Budget: budget, PartitionMaxBytes: 20_000}, 2, size)
 	stop, stopProduce := background(t, r.f.Run), background(t, r.p.Run)
 	for part := range int32(4) {
-		r.f.Want(kafka.TP{Topic: "t", Partition: part}, 0, -1)
+		r.f.Want(partition.ID{Topic: "t", Partition: part}, 0, -1)
 	}
 	<-r.done
 	for part := range int32(4) {
-		wantRun(t, stored(t, to, kafka.TP{Topic: "t", Partition: part}, 400), 400)
+		wantRun(t, stored(t, to, partition.ID{Topic: "t", Partition: part}, 400), 400)
 	}
 	stop()
 	stopProduce()

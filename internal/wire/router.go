@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 const (
@@ -52,16 +53,16 @@ type router struct {
 	md     *kafka.Metadata
 	closed <-chan struct{} // the Net was closed
 	// found hands a leader over. The search for the partition is over then.
-	found func(kafka.TP, kafka.Leader)
+	found func(partition.ID, kafka.Leader)
 	// failed reports that a refresh did not bring a leader, the misses-th time
 	// in this search. True ends the search.
-	failed func(tp kafka.TP, err error, misses int) bool
+	failed func(tp partition.ID, err error, misses int) bool
 
 	placer    chan struct{} // wakes place
 	refresher chan struct{} // wakes refresh
 
 	mu    sync.Mutex
-	seeks map[kafka.TP]*seek
+	seeks map[partition.ID]*seek
 }
 
 // seek is the search for one partition's leader.
@@ -79,13 +80,13 @@ func newRouter(n *Net) *router {
 		closed:    n.gone,
 		placer:    make(chan struct{}, 1),
 		refresher: make(chan struct{}, 1),
-		seeks:     map[kafka.TP]*seek{},
+		seeks:     map[partition.ID]*seek{},
 	}
 }
 
 // find starts the search for tp's leader, after the given delay. stale asks for
 // a metadata refresh first. A search that is going on already is replaced.
-func (r *router) find(tp kafka.TP, stale bool, delay time.Duration) {
+func (r *router) find(tp partition.ID, stale bool, delay time.Duration) {
 	r.mu.Lock()
 	r.seeks[tp] = &seek{at: time.Now().Add(delay), stale: stale}
 	r.mu.Unlock()
@@ -93,7 +94,7 @@ func (r *router) find(tp kafka.TP, stale bool, delay time.Duration) {
 }
 
 // forget ends the search for tp.
-func (r *router) forget(tp kafka.TP) {
+func (r *router) forget(tp partition.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.seeks, tp)
@@ -139,10 +140,10 @@ func (r *router) place(ctx context.Context) error {
 
 // due is what can be looked up in memory now, and the time until the next
 // search is due. Those that need a refresh go to the refresher.
-func (r *router) due(now time.Time) (known map[kafka.TP]*seek, next time.Duration) {
+func (r *router) due(now time.Time) (known map[partition.ID]*seek, next time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known, next = map[kafka.TP]*seek{}, time.Hour
+	known, next = map[partition.ID]*seek{}, time.Hour
 	for tp, s := range r.seeks {
 		wait := s.at.Sub(now)
 		switch {
@@ -166,13 +167,13 @@ func (r *router) distrust(s *seek) {
 }
 
 // end hands a leader over, unless the search was replaced or forgotten.
-func (r *router) end(tp kafka.TP, s *seek, l kafka.Leader) {
+func (r *router) end(tp partition.ID, s *seek, l kafka.Leader) {
 	if r.remove(tp, s) {
 		r.found(tp, l)
 	}
 }
 
-func (r *router) remove(tp kafka.TP, s *seek) bool {
+func (r *router) remove(tp partition.ID, s *seek) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.seeks[tp] != s {
@@ -223,10 +224,10 @@ func (r *router) ask(ctx context.Context, topics []string) error {
 	return r.md.Refresh(ctx, topics...)
 }
 
-func (r *router) asking() (map[kafka.TP]*seek, []string) {
+func (r *router) asking() (map[partition.ID]*seek, []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	waiting, names := map[kafka.TP]*seek{}, map[string]bool{}
+	waiting, names := map[partition.ID]*seek{}, map[string]bool{}
 	var topics []string
 	for tp, s := range r.seeks {
 		if !s.asking {
@@ -242,7 +243,7 @@ func (r *router) asking() (map[kafka.TP]*seek, []string) {
 }
 
 // miss puts a search off after a refresh that did not help.
-func (r *router) miss(tp kafka.TP, s *seek, err error) {
+func (r *router) miss(tp partition.ID, s *seek, err error) {
 	r.mu.Lock()
 	s.misses++
 	misses := s.misses

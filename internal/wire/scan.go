@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/batch"
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // scanBudget lets a scan fetch one response while the previous one is read.
@@ -19,7 +19,7 @@ const scanBudget = 8 << 20
 
 // ErrOutOfRange says that a log does not hold an offset.
 type ErrOutOfRange struct {
-	TP     kafka.TP
+	TP     partition.ID
 	Offset int64
 	// LogStart is the first offset of the log; -1 if it could not be found out.
 	LogStart int64
@@ -31,7 +31,7 @@ func (e *ErrOutOfRange) Error() string {
 
 // ErrRefused is a broker's error code for one partition.
 type ErrRefused struct {
-	TP     kafka.TP
+	TP     partition.ID
 	Offset int64
 	Code   int16
 }
@@ -61,7 +61,7 @@ func (e *ErrRefused) Unwrap() error { return kerr.ErrorForCode(e.Code) }
 //
 // Errors: *ErrOutOfRange, *ErrRefused, batch.ErrMagic for messages older than
 // v2, or ctx's error together with the trouble that made it wait.
-func (n *Net) Scan(ctx context.Context, tp kafka.TP, from, to int64, isolation int8, fn func(v batch.View, aborted bool) error) error {
+func (n *Net) Scan(ctx context.Context, tp partition.ID, from, to int64, isolation int8, fn func(v batch.View, aborted bool) error) error {
 	return n.ScanOld(ctx, tp, from, to, isolation, fn, nil)
 }
 
@@ -69,7 +69,7 @@ func (n *Net) Scan(ctx context.Context, tp kafka.TP, from, to int64, isolation i
 // do that are older than Kafka 0.11. old gets each set, as batch.Legacy cuts it
 // off, and says which offset follows it; the set may begin before from. nil
 // means that there are none.
-func (n *Net) ScanOld(ctx context.Context, tp kafka.TP, from, to int64, isolation int8, fn func(v batch.View, aborted bool) error, old func(set []byte) (next int64, err error)) error {
+func (n *Net) ScanOld(ctx context.Context, tp partition.ID, from, to int64, isolation int8, fn func(v batch.View, aborted bool) error, old func(set []byte) (next int64, err error)) error {
 	if from >= to {
 		return nil
 	}
@@ -113,7 +113,7 @@ type visitor struct {
 }
 
 // scan takes responses until position to is reached.
-func scan(ctx context.Context, f *Fetcher, got <-chan Fetched, tp kafka.TP, from, to int64, visit visitor) error {
+func scan(ctx context.Context, f *Fetcher, got <-chan Fetched, tp partition.ID, from, to int64, visit visitor) error {
 	var trouble error
 	for pos := from; pos < to; {
 		f.Want(tp, pos, -1)
@@ -200,7 +200,7 @@ func (s visitor) set(records []byte, pos int64) (int64, []byte, error) {
 
 // logStart asks the leader for the first offset of a log; -1 if it does not
 // say. It only completes an error that is certain without it.
-func (n *Net) logStart(ctx context.Context, tp kafka.TP) int64 {
+func (n *Net) logStart(ctx context.Context, tp partition.ID) int64 {
 	const earliest = -2
 	leader, err := n.md.Leader(tp)
 	if err != nil {

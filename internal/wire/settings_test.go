@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // TestFetchAsTheOptionsSay: the sizes and the wait of the options are in the requests.
@@ -22,7 +23,7 @@ func TestFetchAsTheOptionsSay(t *testing.T) {
 	})
 	n := netTo(t, c, nil)
 	f := startFetcher(t, n, FetchOptions{MinBytes: 1234, MaxBytes: 234567, PartitionMaxBytes: 34567, MaxWait: 123 * time.Millisecond, Isolation: 1})
-	f.Want(kafka.TP{Topic: "t"}, 0, -1)
+	f.Want(partition.ID{Topic: "t"}, 0, -1)
 	r := <-got
 	if r.MinBytes != 1234 || r.MaxBytes != 234567 || r.MaxWaitMillis != 123 || r.Topics[0].Partitions[0].PartitionMaxBytes != 34567 || r.IsolationLevel != 1 {
 		t.Errorf("the request says %+v", r)
@@ -46,7 +47,7 @@ func TestProduceRequestBytes(t *testing.T) {
 	p := startProducer(t, netTo(t, c, nil), ProduceOptions{RequestBytes: 5000})
 	var done []<-chan Result
 	for part := range int32(parts) {
-		done = append(done, p.queue(kafka.TP{Topic: "t", Partition: part}, numbered(t, 0, 1, 4000, -1)))
+		done = append(done, p.queue(partition.ID{Topic: "t", Partition: part}, numbered(t, 0, 1, 4000, -1)))
 	}
 	for _, d := range done {
 		if r := p.await(d); r.Code != 0 || r.Err != nil {
@@ -69,7 +70,7 @@ func TestRequestTimeoutOfTheCluster(t *testing.T) {
 		return nil, nil, false
 	})
 	p := startProducer(t, n, ProduceOptions{})
-	if r := p.send(kafka.TP{Topic: "t"}, numbered(t, 0, 1, 10, -1)); r.Err != nil || r.Code != 0 {
+	if r := p.send(partition.ID{Topic: "t"}, numbered(t, 0, 1, 10, -1)); r.Err != nil || r.Code != 0 {
 		t.Fatalf("%+v", r)
 	}
 	if ms := <-told; ms != 200 {
@@ -130,7 +131,7 @@ func TestIdleConnectionIsNotUsedAgain(t *testing.T) {
 		p := startProducer(t, n, ProduceOptions{})
 		before := int64(0)
 		for i := range 4 {
-			if r := p.send(kafka.TP{Topic: "t"}, numbered(t, i, 1, 10, -1)); r.Err != nil || r.Code != 0 || r.BaseOffset != int64(i) {
+			if r := p.send(partition.ID{Topic: "t"}, numbered(t, i, 1, 10, -1)); r.Err != nil || r.Code != 0 || r.BaseOffset != int64(i) {
 				t.Fatalf("%v: %+v", tc.idle, r)
 			}
 			if i == 0 { // metadata was asked for as well

@@ -17,7 +17,7 @@ import (
 )
 
 // back produces every golden file again in all the forms that internal/batch
-// can give it, patched or rebuilt with each codec, to a topic of the same
+// can give it, patched, built or rebuilt with each codec, to a topic of the same
 // broker: the broker must take each batch, and a consumer must find the same
 // records.
 func (c *capture) back(ctx context.Context) error {
@@ -65,7 +65,7 @@ func (c *capture) back(ctx context.Context) error {
 }
 
 // allForms are the data batches of raw as they are, where that is allowed, and
-// all of them rebuilt with each codec, whole and in small pieces.
+// all of their records with each codec, whole and rebuilt in small pieces.
 func allForms(b *batch.Builder, raw []byte) ([]batch.View, error) {
 	var data, forms []batch.View
 	for len(raw) > 0 {
@@ -85,18 +85,36 @@ func allForms(b *batch.Builder, raw []byte) ([]batch.View, error) {
 			return nil, fmt.Errorf("%v: %s", action, reason)
 		}
 	}
-	opts := []batch.RebuildOptions{{KeepAppendTime: true}}
-	for codec := batch.None; codec <= batch.Zstd; codec++ {
-		for _, size := range []int32{0, 500} {
-			opts = append(opts, batch.RebuildOptions{KeepAppendTime: true, Recode: true, Codec: codec, MaxBytes: size})
-		}
+	outs, err := b.Rebuild(data, batch.RebuildOptions{KeepAppendTime: true})
+	if err != nil {
+		return nil, err
 	}
-	for _, opt := range opts {
-		outs, err := b.Rebuild(data, opt)
+	var records []batch.Record
+	for _, o := range outs {
+		forms = append(forms, o.Bytes)
+		err := b.Each(o.Bytes, func(r batch.Record) error {
+			e := batch.Record{Timestamp: r.Timestamp, Key: clone(r.Key), Value: clone(r.Value)}
+			for _, h := range r.Headers {
+				e.Headers = append(e.Headers, batch.Header{Key: h.Key, Value: clone(h.Value)})
+			}
+			records = append(records, e)
+			return nil
+		})
 		if err != nil {
 			return nil, err
 		}
-		for _, o := range outs {
+	}
+	for codec := batch.None; codec <= batch.Zstd; codec++ {
+		whole, err := b.Build(records, codec, batch.NoStamp())
+		if err != nil {
+			return nil, err
+		}
+		pieces, err := b.Rebuild([]batch.View{whole}, batch.RebuildOptions{MaxBytes: 500})
+		if err != nil {
+			return nil, err
+		}
+		forms = append(forms, whole)
+		for _, o := range pieces {
 			forms = append(forms, o.Bytes)
 		}
 	}
