@@ -123,7 +123,7 @@ func (c *Client) addPartitions(ctx context.Context, txid string, id Identity, tp
 	pending := slices.Clone(tps)
 	for len(pending) > 0 {
 		var codes map[TP]int16
-		err := c.patiently(ctx, txid, func() (int16, error) {
+		err := c.patiently(ctx, kmsg.AddPartitionsToTxn, txid, func() (int16, error) {
 			var err error
 			codes, err = c.addOnce(ctx, txid, id, pending)
 			if err != nil {
@@ -203,7 +203,7 @@ func (c *Client) abort(ctx context.Context, txid string, id Identity) error {
 	req.ProducerID = id.ProducerID
 	req.ProducerEpoch = id.Epoch
 	req.Commit = false
-	err := c.patiently(ctx, txid, func() (int16, error) {
+	err := c.patiently(ctx, kmsg.EndTxn, txid, func() (int16, error) {
 		resp, err := req.RequestWith(ctx, c.kgo)
 		if err != nil {
 			return 0, err
@@ -220,7 +220,9 @@ func (c *Client) abort(ctx context.Context, txid string, id Identity) error {
 // when the decision is durable; a zombie's writes are still accepted until the
 // marker of the partition is written, up to seconds later. CompleteAbort is
 // the real answer; Empty is what some brokers show after a completed abort.
-func (c *Client) awaitEnd(ctx context.Context, txid string, id Identity) error {
+func (c *Client) awaitEnd(ctx context.Context, txid string, id Identity) (err error) {
+	w := c.begin("the markers of EndTxn", txid)
+	defer func() { w.end(err) }()
 	start := time.Now()
 	backoff := txnBackoffMin
 	state := ""
@@ -236,6 +238,7 @@ func (c *Client) awaitEnd(ctx context.Context, txid string, id Identity) error {
 			return nil
 		case err == nil:
 			state = got.State
+			w.because(fmt.Errorf("its transaction is in state %s: a partition in it has no leader, or has seen a higher epoch", state))
 		}
 		sleepErr := sleep(ctx, backoff)
 		if sleepErr == nil && time.Since(start) > markerPatience {
@@ -254,7 +257,7 @@ func (c *Client) describeTxn(ctx context.Context, txid string) (kmsg.DescribeTra
 	req := kmsg.NewPtrDescribeTransactionsRequest()
 	req.TransactionalIDs = []string{txid}
 	var state kmsg.DescribeTransactionsResponseTransactionState
-	err := c.patiently(ctx, txid, func() (int16, error) {
+	err := c.patiently(ctx, kmsg.DescribeTransactions, txid, func() (int16, error) {
 		resp, err := req.RequestWith(ctx, c.kgo)
 		if err != nil {
 			return 0, err

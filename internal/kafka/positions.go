@@ -69,7 +69,7 @@ func (c *Client) FetchPositionsOf(ctx context.Context, wanted map[string][]TP, r
 			}
 			req.Groups = append(req.Groups, rg)
 		}
-		for _, shard := range c.kgo.RequestSharded(ctx, req) {
+		for _, shard := range c.sharded(ctx, req) {
 			c.takePositions(shard, positions, failed)
 		}
 		for _, g := range chunk {
@@ -208,7 +208,7 @@ func (c *Client) CommitPositions(ctx context.Context, group string, pos map[TP]C
 		t := &req.Topics[len(req.Topics)-1]
 		t.Partitions = append(t.Partitions, rp)
 	}
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := req.RequestWith(ctx, asks{c})
 	if err != nil {
 		return nil, c.failed(what, c.coordinatorError(group, "READ", err))
 	}

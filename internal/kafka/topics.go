@@ -37,7 +37,7 @@ func (c *Client) DescribeTopics(ctx context.Context, names ...string) ([]Topic, 
 		req.Topics = append(req.Topics, t)
 		what = fmt.Sprintf("describe %d topics", len(names))
 	}
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := req.RequestWith(ctx, asks{c})
 	if err != nil {
 		return nil, c.failed(what, err)
 	}
@@ -88,7 +88,7 @@ func (c *Client) CreateTopic(ctx context.Context, spec TopicSpec) error {
 		t.Configs = append(t.Configs, conf)
 	}
 	req.Topics = append(req.Topics, t)
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := req.RequestWith(ctx, asks{c})
 	if err != nil {
 		return c.failed(what, err)
 	}
@@ -108,7 +108,7 @@ func (c *Client) CreatePartitions(ctx context.Context, name string, total int32)
 	t.Topic = name
 	t.Count = total
 	req.Topics = append(req.Topics, t)
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := req.RequestWith(ctx, asks{c})
 	if err != nil {
 		return c.failed(what, err)
 	}
