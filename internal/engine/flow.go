@@ -45,6 +45,7 @@ type flow struct {
 	target  *kafka.Client // with lane versions
 	emit    *kafka.Client // plain producer for MirrorMaker's topics on the target
 	closers []func()
+	waits   map[string]*kafka.Waits // by alias
 
 	sourceMeta, targetMeta *kafka.Metadata
 	sourceID, targetID     string
@@ -138,9 +139,9 @@ func startOne(ctx context.Context, cfg *config.Config, fc config.Flow, opts Opti
 
 // open connects both ends and checks that they are what the file says.
 func open(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options) (*flow, error) {
-	f := &flow{cfg: fc, client: func(r config.Role) config.Cluster { return cfg.Client(fc.Name(), r) }, log: opts.Log.With("flow", fc.Name().String())}
+	f := &flow{cfg: fc, waits: map[string]*kafka.Waits{}, client: func(r config.Role) config.Cluster { return cfg.Client(fc.Name(), r) }, log: opts.Log.With("flow", fc.Name().String())}
 	client := func(role config.Role, opts ...kgo.Opt) (*kafka.Client, error) {
-		kc, err := f.client(role).Kafka()
+		kc, err := f.cluster(role)
 		if err != nil {
 			return nil, err
 		}
@@ -179,6 +180,19 @@ func open(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options)
 	}
 	f.sourceMeta, f.targetMeta = kafka.NewMetadata(f.source), kafka.NewMetadata(f.target)
 	return f, f.prepare(ctx)
+}
+
+// cluster describes one end of the flow for a role. All clients of one cluster tell together what they wait for.
+func (f *flow) cluster(role config.Role) (kafka.Cluster, error) {
+	c, err := f.client(role).Kafka()
+	if err != nil {
+		return c, err
+	}
+	if f.waits[c.Alias] == nil {
+		f.waits[c.Alias] = kafka.NewWaits(c.Alias, f.log)
+	}
+	c.Waits = f.waits[c.Alias]
+	return c, nil
 }
 
 // contactWithin bounds the first question to a cluster at start: whoever gave a wrong address wants to know it soon. A
@@ -251,10 +265,11 @@ func (f *flow) ensure(ctx context.Context, at *kafka.Client, s topics.InternalTo
 
 func (f *flow) run(ctx context.Context, opts Options) error {
 	l := newLease(session)
+	settings := f.settings(ctx, opts)
 	f.members = &members{
 		group: f.groupName(), topic: ledger.TopicName(f.cfg.Source), instance: opts.InstanceID, lease: l, log: f.log, lanes: map[int32]*ownership{}, stop: ctx,
+		board: newBoard(settings.Owner), noted: map[int32]string{}, troubles: f.troubles, terms: termsOf(f.cfg, f.sourceID),
 	}
-	settings := f.settings(ctx, opts)
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	g, work := errgroup.WithContext(work)
@@ -262,11 +277,11 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	if f.positions, err = newPositions(f); err != nil {
 		return err
 	}
-	reads, err := f.client(config.SourceConsumer).Kafka()
+	reads, err := f.cluster(config.SourceConsumer)
 	if err != nil {
 		return err
 	}
-	writes, err := f.client(config.RecordProducer).Kafka()
+	writes, err := f.cluster(config.RecordProducer)
 	if err != nil {
 		return err
 	}
@@ -275,6 +290,7 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	if err := f.discover(ctx); err != nil {
 		return err
 	}
+	f.members.runs = f.mirror.Holds
 	f.members.run = func(ctx, abort context.Context, n int32) error {
 		defer f.positions.own(n)()
 		return f.mirror.RunLane(ctx, abort, n)
@@ -290,6 +306,8 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	}
 	g.Go(func() error { return f.members.heartbeats(work) })
 	g.Go(func() error { return f.members.watch(work) })
+	g.Go(func() error { return f.members.writeNotes(work) })
+	g.Go(func() error { return f.members.compare(work) })
 	select {
 	case <-ctx.Done():
 	case <-work.Done():

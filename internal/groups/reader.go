@@ -161,6 +161,9 @@ func (r *Reader) excluded(g kafka.Group) string {
 	case protocol != "" && protocol != "consumer" && protocol != "streams":
 		return "protocol type " + protocol + " keeps no consumer positions"
 	}
+	if mm2.IsOwnGroup(g.ID) {
+		return "a lane group of Tidemark's has no positions to carry"
+	}
 	if ok, rule := r.filter.Match(g.ID); !ok {
 		return rule
 	}

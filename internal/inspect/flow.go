@@ -21,7 +21,7 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 		return status.Flow{}, err
 	}
 	defer cancel()
-	out := status.Flow{Header: r.header(), Lanes: []status.Lane{}, Partitions: []status.Partition{}}
+	out := status.Flow{Header: r.header(), Lanes: []status.Lane{}, Workers: []status.Worker{}, Partitions: []status.Partition{}}
 	out.Ledger = status.Ledger{Topic: r.ledger, Cluster: r.flow.Target}
 	n, err := r.lanes(ctx, r.ledger)
 	if never := (*ErrNeverRun)(nil); errors.As(err, &never) {
@@ -33,7 +33,7 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 	}
 	out.Ledger.Exists, out.Ledger.Lanes = true, n
 	var contents map[int32]*ledger.Contents
-	var owners map[int32]string
+	var owners *members
 	var ownersErr error
 	var src sourceTopics
 	g, gctx := errgroup.WithContext(ctx)
@@ -63,7 +63,11 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 		}
 		r.layout(&out.Header, c, n)
 	}
-	out.Isolation, out.Lanes = r.flow.Isolation, laneRows(contents, n, owners)
+	out.Isolation, out.Lanes, out.Workers = r.flow.Isolation, laneRows(contents, n, owners), []status.Worker{}
+	if owners != nil {
+		r.listen(ctx, &out.Header, owners, out.Lanes)
+		out.Workers = append(out.Workers, owners.workers...)
+	}
 	out.Damage = r.damaged(contents)
 	rows := r.partitionRows(contents, n, out.Lanes, src)
 	if err := r.ends(ctx, &out.Header, rows); err != nil {

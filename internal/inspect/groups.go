@@ -15,6 +15,7 @@ import (
 	"tidemark/internal/status"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
+	"tidemark/mm2"
 )
 
 // rows is what the verdicts topic says: the newest row of each position.
@@ -239,6 +240,9 @@ func (r *Reader) excluded(g kafka.Group) string {
 		return "share groups have no positions to carry"
 	case g.ProtocolType != "" && g.ProtocolType != "consumer" && g.ProtocolType != "streams":
 		return "protocol type " + g.ProtocolType + " keeps no consumer positions"
+	}
+	if mm2.IsOwnGroup(g.ID) {
+		return "a lane group of Tidemark's has no positions to carry"
 	}
 	if ok, rule := r.groups.Match(g.ID); !ok {
 		return rule
