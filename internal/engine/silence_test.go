@@ -125,7 +125,7 @@ func TestWorkersWithOtherFiles(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	here.until("status finds it", func() bool {
-		return finds(here.status(), "runs with another file", "topics only at", ": one", "only here: four")
+		return finds(here.status(), "runs with another file", "topics only at", "only here", "one", "four")
 	})
 	if text := here.status().Text(); !strings.Contains(text, "runs with another file than") {
 		t.Errorf("status does not show it:\n%s", text)
@@ -139,6 +139,34 @@ func TestWorkersWithOtherFiles(t *testing.T) {
 		t.Errorf("it was said %d times", n)
 	}
 	here.halt(stopHere)
+}
+
+// TestPartitionThatStandsIsSeen: while records flow, status never says that a partition stands. Once the target refuses them
+// it says so within seconds, long before the partition's owner gives up.
+func TestPartitionThatStandsIsSeen(t *testing.T) {
+	t.Parallel()
+	s, target := newSite(t, "S"), newSite(t, "T")
+	s.fill("orders", 10)
+	e := world(t, map[string]*site{"A": s, "B": target}, "from: A, to: B, topics: [orders]")
+	stop := e.run()
+	e.until("all is there", func() bool { return target.holds("A.orders", 10) })
+	for i := range int64(10) {
+		s.fill("orders", 50)
+		if got := e.status(); finds(got, "standing") {
+			t.Fatalf("busy, look %d: %q", i, got.Findings())
+		}
+	}
+	e.until("all is there", func() bool { return target.holds("A.orders", 510) })
+	refuse := target.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "A.orders", Err: kerr.NotEnoughReplicas, Count: -1})
+	s.fill("orders", 50)
+	began := time.Now()
+	e.until("it is standing", func() bool { return finds(e.status(), "orders-0 is standing") })
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	refuse.Remove()
+	e.until("it goes on", func() bool { return target.holds("A.orders", 560) && len(e.status().Findings()) == 0 })
+	e.halt(stop)
 }
 
 // lines is a log that can be read while it is written.

@@ -37,8 +37,9 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 	var ownersErr error
 	var src sourceTopics
 	g, gctx := errgroup.WithContext(ctx)
+	read := make([]int64, n) // how far
 	g.Go(func() (err error) {
-		contents, out.Trouble, err = r.readLedger(gctx, all(n), nil)
+		contents, out.Trouble, err = r.readLedger(gctx, all(n), func(lane int32, rec record) { read[lane] = rec.offset + 1 })
 		return err
 	})
 	g.Go(func() error {
@@ -71,6 +72,9 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 	out.Damage = r.damaged(contents)
 	rows := r.partitionRows(contents, n, out.Lanes, src)
 	if err := r.ends(ctx, &out.Header, rows); err != nil {
+		return out, err
+	}
+	if err := r.standing(ctx, &out.Header, contents, read, rows); err != nil {
 		return out, err
 	}
 	for _, row := range rows {
@@ -120,6 +124,9 @@ type row struct {
 	mapEnd             int64    // target offset at which the offset map ends; Unknown without a map
 	ours               []int64  // producer ids that the flow writes or wrote the partition with
 	anew               bool     // the remote topic is another one than the map's
+	selected           bool     // the flow mirrors the topic
+	visible            int64    // the source's end as far as the flow reads; Unknown where the source does not say
+	moved, targetEnd   int64    // MirroredTo and TargetEnd as looked at last
 }
 
 // partitionRows makes the rows of all partitions that the ledger knows about or the flow selects.
@@ -157,7 +164,7 @@ func (r *Reader) partitionRows(contents map[int32]*ledger.Contents, lanes int32,
 }
 
 func (r *Reader) emptyRow(p ledger.Partition, lane int32, state status.State) *row {
-	w := &row{mapEnd: status.Unknown, Partition: status.Partition{
+	w := &row{mapEnd: status.Unknown, visible: status.Unknown, Partition: status.Partition{
 		Topic: p.Topic, Partition: p.Partition, RemoteTopic: r.policy.RemoteTopic(r.flow.Source, p.Topic), Lane: lane, State: state,
 		MirroredTo: status.Unknown, SourceEnd: status.Unknown, Lag: status.Unknown, TargetStart: status.Unknown, TargetEnd: status.Unknown, Runs: status.Unknown,
 	}}
@@ -170,6 +177,7 @@ func (r *Reader) emptyRow(p ledger.Partition, lane int32, state status.State) *r
 func (r *Reader) headRow(c *ledger.Contents, lane int32, p ledger.Partition, h ledger.Head, owner status.Lane, src sourceTopics) *row {
 	w := r.emptyRow(p, lane, status.Running)
 	w.RemoteTopic, w.remote.Topic = h.RemoteTopic, h.RemoteTopic
+	w.selected = src.mirrored[p.Topic]
 	w.AsOf, w.SourceEnd, w.SourceAt = h.At.UTC(), h.SourceEnd, h.At.UTC()
 	switch {
 	case h.State == ledger.Stopped:

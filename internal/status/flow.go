@@ -9,11 +9,12 @@ type State string
 
 // The states of a partition. Their names are part of the JSON contract.
 const (
-	Running State = "running" // its lane has an owner, and the owner's last word is that it mirrors it
-	Idle    State = "idle"    // as Running, but no worker owns the lane now
-	Stopped State = "stopped" // by its owner, for the reason given
-	Damaged State = "damaged" // the ledger's newest record about it cannot be used
-	New     State = "new"     // the flow selects it, and the ledger knows nothing about it
+	Running  State = "running"  // its lane has an owner, and the owner's last word is that it mirrors it
+	Idle     State = "idle"     // as Running, but no worker owns the lane now
+	Standing State = "standing" // as Running, but records wait and nothing moves
+	Stopped  State = "stopped"  // by its owner, for the reason given
+	Damaged  State = "damaged"  // the ledger's newest record about it cannot be used
+	New      State = "new"      // the flow selects it, and the ledger knows nothing about it
 )
 
 // LaneState is whether a worker owns a lane now.
@@ -134,7 +135,7 @@ func (f Flow) Findings() []string {
 	var out []string
 	for _, p := range f.Partitions {
 		switch {
-		case p.State == Stopped, p.State == Damaged, p.State == New:
+		case p.State == Stopped, p.State == Damaged, p.State == New, p.State == Standing:
 			out = append(out, f.Flow+": "+partitionName(p.Topic, p.Partition)+" is "+string(p.State))
 		case p.Missing > 0:
 			out = append(out, f.Flow+": a part of the offset map of "+partitionName(p.Topic, p.Partition)+" is missing")
