@@ -45,7 +45,8 @@ type flow struct {
 	target  *kafka.Client // with lane versions
 	emit    *kafka.Client // plain producer for MirrorMaker's topics on the target
 	closers []func()
-	waits   map[string]*kafka.Waits // by alias
+	waits   map[string]*kafka.Waits       // by alias
+	enter   func() (*kafka.Client, error) // join, or a test's
 
 	sourceMeta, targetMeta *kafka.Metadata
 	sourceID, targetID     string
@@ -151,6 +152,7 @@ func open(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options)
 		}
 		return c, err
 	}
+	f.enter = f.join
 	var err error
 	if f.selects, err = cfg.Selection(fc); err != nil {
 		return f, err
@@ -180,19 +182,6 @@ func open(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options)
 	}
 	f.sourceMeta, f.targetMeta = kafka.NewMetadata(f.source), kafka.NewMetadata(f.target)
 	return f, f.prepare(ctx)
-}
-
-// cluster describes one end of the flow for a role. All clients of one cluster tell together what they wait for.
-func (f *flow) cluster(role config.Role) (kafka.Cluster, error) {
-	c, err := f.client(role).Kafka()
-	if err != nil {
-		return c, err
-	}
-	if f.waits[c.Alias] == nil {
-		f.waits[c.Alias] = kafka.NewWaits(c.Alias, f.log)
-	}
-	c.Waits = f.waits[c.Alias]
-	return c, nil
 }
 
 // contactWithin bounds the first question to a cluster at start: whoever gave a wrong address wants to know it soon. A
@@ -301,8 +290,9 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	g.Go(func() error { return f.followACLs(work) })
 	g.Go(func() error { return f.positions.run(work) })
 	g.Go(func() error { return f.heartbeats(work) })
-	if f.members.client, err = f.join(); err != nil {
-		return err
+	if f.members.client, err = f.enter(); err != nil {
+		stopWork()
+		return errors.Join(err, ended(g.Wait())) // what the loops use is closed next
 	}
 	g.Go(func() error { return f.members.heartbeats(work) })
 	g.Go(func() error { return f.members.watch(work) })
@@ -315,7 +305,7 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	f.members.endAll()
 	f.members.leave()
 	stopWork()
-	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+	if err := ended(g.Wait()); err != nil {
 		return err
 	}
 	if n := f.members.unreleased(); n > 0 {

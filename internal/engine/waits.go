@@ -2,10 +2,14 @@ package engine
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	"tidemark/internal/config"
+	"tidemark/internal/kafka"
 	"tidemark/internal/notes"
 )
 
@@ -23,4 +27,25 @@ func (f *flow) troubles() []notes.Trouble {
 	}
 	slices.SortStableFunc(out, func(a, b notes.Trouble) int { return cmp.Compare(a.What, b.What) })
 	return out
+}
+
+// cluster describes one end of the flow for a role. All clients of one cluster tell together what they wait for.
+func (f *flow) cluster(role config.Role) (kafka.Cluster, error) {
+	c, err := f.client(role).Kafka()
+	if err != nil {
+		return c, err
+	}
+	if f.waits[c.Alias] == nil {
+		f.waits[c.Alias] = kafka.NewWaits(c.Alias, f.log)
+	}
+	c.Waits = f.waits[c.Alias]
+	return c, nil
+}
+
+// ended is how loops ended that were told to.
+func ended(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
