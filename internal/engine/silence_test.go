@@ -141,6 +141,32 @@ func TestWorkersWithOtherFiles(t *testing.T) {
 	here.halt(stopHere)
 }
 
+// TestRightsThatAreTakenAwayAreSeen: rights that are taken away from a worker while it runs stop no data. What it may not do any
+// more is a finding of `status --check`, which asks with rights of its own, until it is given back.
+func TestRightsThatAreTakenAwayAreSeen(t *testing.T) {
+	t.Parallel()
+	s, target := newSite(t, "S"), newSite(t, "T")
+	s.fill("orders", 10)
+	s.commit("billing", "orders", 3)
+	e := world(t, map[string]*site{"A": s, "B": target}, "from: A, to: B, topics: [orders], sync_topic_configs_interval: 1s, refresh_topics_interval: 1s")
+	stop := e.run()
+	e.until("all is there", func() bool { return target.holds("A.orders", 10) && target.stands("billing", "A.orders", 3) })
+	configs := s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Resource: "orders", Err: kerr.TopicAuthorizationFailed, Count: -1})
+	groups := s.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Group: "billing", Err: kerr.GroupAuthorizationFailed, Count: -1})
+	e.until("both are found", func() bool {
+		got := e.status()
+		return finds(got, "settings of topics cannot be read: orders", "DESCRIBE_CONFIGS on topic") && finds(got, "positions of groups cannot be read", "DESCRIBE on group")
+	})
+	e.halt(stop)
+	stop = e.run()
+	s.fill("orders", 5)
+	e.until("records go on after a restart", func() bool { return target.holds("A.orders", 15) })
+	configs.Remove()
+	groups.Remove()
+	e.until("nothing is found", func() bool { return len(e.status().Findings()) == 0 })
+	e.halt(stop)
+}
+
 // TestPartitionThatStandsIsSeen: while records flow, status never says that a partition stands. Once the target refuses them
 // it says so within seconds, long before the partition's owner gives up.
 func TestPartitionThatStandsIsSeen(t *testing.T) {

@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"tidemark/internal/config"
 	"tidemark/internal/kafka"
 	"tidemark/internal/notes"
 )
 
-// troubles is what this worker waits for, for the notes.
+// troubleAfter is how long something must be wrong to be a trouble: brokers that restart say many things for a moment.
+const troubleAfter = 10 * time.Second
+
+// troubles is what this worker waits for, or may not do, for the notes.
 func (f *flow) troubles() []notes.Trouble {
 	var out []notes.Trouble
 	for _, alias := range slices.Sorted(maps.Keys(f.waits)) {
@@ -23,6 +27,15 @@ func (f *flow) troubles() []notes.Trouble {
 				what += fmt.Sprintf(" and %d more", w.More)
 			}
 			out = append(out, notes.Trouble{Since: w.Since.UTC(), What: what, Why: w.Why})
+		}
+	}
+	further := f.topics.Troubles()
+	if t, is := f.positions.reader.Trouble(); is {
+		further = append(further, t)
+	}
+	for _, t := range further {
+		if time.Since(t.Since) >= troubleAfter {
+			out = append(out, t)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b notes.Trouble) int { return cmp.Compare(a.What, b.What) })

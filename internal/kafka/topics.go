@@ -68,6 +68,7 @@ type TopicSpec struct {
 	// ReplicationFactor is -1 for the broker's default.
 	ReplicationFactor int16
 	Configs           map[string]*string
+	ValidateOnly      bool // nothing is created: only whether it could be is answered
 }
 
 // CreateTopic creates a topic. If the topic exists the error is
@@ -77,6 +78,7 @@ type TopicSpec struct {
 func (c *Client) CreateTopic(ctx context.Context, spec TopicSpec) error {
 	what := fmt.Sprintf("create topic %q", spec.Name)
 	req := kmsg.NewPtrCreateTopicsRequest()
+	req.ValidateOnly = spec.ValidateOnly
 	t := kmsg.NewCreateTopicsRequestTopic()
 	t.Topic = spec.Name
 	t.NumPartitions = spec.Partitions
