@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,5 +46,33 @@ func TestTargetWithoutTransactions(t *testing.T) {
 	}
 	if n != 1 {
 		t.Errorf("it is said %d times", n)
+	}
+}
+
+// TestWorkersWithOtherFiles: two processes of one flow with other topics in their files name each other, with what is not alike,
+// and status finds it as long as both run.
+func TestWorkersWithOtherFiles(t *testing.T) {
+	t.Parallel()
+	one, two := newFlow(t, "othf", "othf-(one|two)", "none", ""), newFlow(t, "othf", "othf-(two|three)", "none", "")
+	for _, topic := range []string{"othf-one", "othf-two", "othf-three"} {
+		one.topic(topic, 2, nil)
+	}
+	first, second := one.process(), two.process()
+	for _, w := range []*worker{first, second} {
+		one.until(60*time.Second, "each names the other", func(context.Context) (bool, string) {
+			out := w.output()
+			return strings.Contains(out, "another worker of this flow runs with another file") && strings.Contains(out, "othf-(one|two)") && strings.Contains(out, "othf-(two|three)"), out
+		})
+	}
+	one.red("runs with another file than", "othf-(one|two)", "othf-(two|three)")
+	if err := second.end(syscall.SIGTERM, 30*time.Second); err != nil {
+		t.Error(err)
+	}
+	one.until(60*time.Second, "nothing is found once one is gone", func(context.Context) (bool, string) {
+		out, _ := one.tool("status", "--check")
+		return !strings.Contains(out, "another file"), out
+	})
+	if err := first.end(syscall.SIGTERM, 30*time.Second); err != nil {
+		t.Error(err)
 	}
 }

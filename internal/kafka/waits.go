@@ -66,8 +66,10 @@ type tale struct {
 	since    time.Time
 	subjects map[string]time.Time // that wait, and when each was asked for last
 	order    []string             // of subjects, as they were told
-	said     map[string]bool      // causes
+	said     map[string]bool      // causes, without their numbers
 	why      string
+	mute     bool // no broker gave a code: what one request says about that holds for all
+	logged   bool
 }
 
 type cause struct {
@@ -86,10 +88,18 @@ func (w *Waits) List() []Wait {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []Wait
+	mute := -1
 	for _, what := range sortedKeys(w.told) {
 		t := w.told[what]
 		w.forget(what, t)
-		if len(t.order) > 0 {
+		switch {
+		case len(t.order) == 0:
+		case t.mute && mute >= 0:
+			out[mute].More += len(t.order)
+		default:
+			if t.mute {
+				mute = len(out)
+			}
 			out = append(out, Wait{Cluster: w.alias, For: called(what, t.order[0]), More: len(t.order) - 1, Since: t.since, Why: t.why})
 		}
 	}
@@ -162,7 +172,8 @@ func (p *wait) lasts() {
 	if found != "" {
 		why = found + " (" + why + ")"
 	}
-	w.tell(p, why)
+	_, code := errorCode(err)
+	w.tell(p, why, !code)
 }
 
 // first says whether no other call of the same request is older: one looks for
@@ -190,9 +201,9 @@ func (p *wait) known() error {
 	return nil
 }
 
-// tell says a wait, unless the same was said about another of its kind. The
-// caller holds mu.
-func (w *Waits) tell(p *wait, why string) {
+// tell says a wait, unless the same was said about another of its kind, or about
+// any other where no broker answers at all. The caller holds mu.
+func (w *Waits) tell(p *wait, why string, mute bool) {
 	t := w.told[p.what]
 	if t == nil {
 		t = &tale{since: p.since, subjects: map[string]time.Time{}, said: map[string]bool{}}
@@ -202,15 +213,41 @@ func (w *Waits) tell(p *wait, why string) {
 		t.order = append(t.order, p.subject)
 	}
 	t.subjects[p.subject] = p.since
+	t.mute = mute
+	bare := digitless(why) // ports of connections, and times
 	// Who asked second knows less: it did not look for the cause.
 	for said := range t.said {
-		if strings.Contains(said, why) {
+		if strings.Contains(said, bare) {
 			return
 		}
 	}
-	t.said[why], t.why = true, why
+	t.said[bare], t.why = true, why
+	if mute && w.anyMute() {
+		return
+	}
+	t.logged = true
 	w.log.Warn("waiting for a cluster that does not do what it was asked for", "cluster", w.alias, "request", p.what, "subject", cmp.Or(p.subject, "-"),
 		"waited", time.Since(t.since).Round(time.Second).String(), "why", why)
+}
+
+// anyMute says whether it was said already that no broker answers. The caller
+// holds mu.
+func (w *Waits) anyMute() bool {
+	for _, t := range w.told {
+		if t.mute && t.logged {
+			return true
+		}
+	}
+	return false
+}
+
+func digitless(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // end notes how the request went. One that failed is waited for until it is
@@ -245,6 +282,9 @@ func (w *Waits) over(what string, t *tale, how string) {
 		return
 	}
 	delete(w.told, what)
+	if !t.logged {
+		return
+	}
 	w.log.Info("not waiting any more", "cluster", w.alias, "request", what, "waited", time.Since(t.since).Round(time.Second).String(), "because", how)
 }
 

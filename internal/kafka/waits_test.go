@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -83,6 +84,33 @@ func TestWaitsAreToldOnce(t *testing.T) {
 		again.end(nil)
 		if got := out.all(); len(got) != 2 || !strings.Contains(got[1], `msg="not waiting any more" cluster=B request=InitProducerID waited=56s`) || len(w.List()) != 0 {
 			t.Fatalf("in the end:\n%s\n%v", strings.Join(got, "\n"), w.List())
+		}
+	})
+}
+
+// TestNoAnswerAtAllIsOneLine: where no broker answers, one request says so for all kinds; a code is news.
+func TestNoAnswerAtAllIsOneLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out lines
+		w := NewWaits("B", out.log())
+		n := 0
+		away := func() error { n++; return fmt.Errorf("dial 127.0.0.1:%d refused", n) }
+		waits := []*wait{w.begin("Metadata", "", away, nil), w.begin("ListOffsets", "orders-0", away, nil), w.begin("EndTxn", "lane.0", away, nil)}
+		pass(11 * time.Second)
+		if got := w.List(); len(out.all()) != 1 || len(got) != 1 || got[0].More != 2 {
+			t.Fatalf("%+v\n%s", got, strings.Join(out.all(), "\n"))
+		}
+		refused := w.begin("InitProducerID", "lane.1", away, nil)
+		refused.because(kerr.ConcurrentTransactions)
+		pass(11 * time.Second)
+		if got := w.List(); len(out.all()) != 2 || len(got) != 2 {
+			t.Fatalf("%+v\n%s", got, strings.Join(out.all(), "\n"))
+		}
+		for _, p := range append(waits, refused) {
+			p.end(nil)
+		}
+		if got := out.all(); len(got) != 4 || len(w.List()) != 0 {
+			t.Fatalf("%s", strings.Join(got, "\n"))
 		}
 	})
 }
