@@ -42,6 +42,7 @@ func (l least) takenAway(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
+	log = f.listen()
 	stop = f.start()
 	load := testcluster.Load{Topic: "lw-data", First: 50, Count: 50}
 	if err := testcluster.Produce(t.Context(), l.src.ClientOpts(), load); err != nil {
@@ -49,6 +50,9 @@ func (l least) takenAway(t *testing.T) {
 	}
 	f.holds(l.dst, "lw.lw-data", 100)
 	f.reaches("lw-group", "lw-data", 0, 20) // as it was
+	f.until(60*time.Second, "the missing right in the log of the next start", func(context.Context) (bool, string) {
+		return log.line("settings of topics cannot be read", "DESCRIBE_CONFIGS on topic", "lw-data"), "not yet"
+	})
 	grant(t, l.src, taken)
 	f.commit("lw-group", map[string]map[int32]int64{"lw-data": {0: 70}})
 	f.reaches("lw-group", "lw-data", 0, 70)
