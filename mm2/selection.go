@@ -72,6 +72,13 @@ func IsOwn(topic string) bool {
 	return strings.HasPrefix(topic, "tidemark-") && strings.HasSuffix(topic, ".internal")
 }
 
+// IsOwnGroup says whether the group is the lane group of one of our flows,
+// "tidemark.A->B". It has members and at times positions, which no consumer reads
+// from.
+func IsOwnGroup(group string) bool {
+	return strings.HasPrefix(group, "tidemark.") && strings.Contains(group, "->")
+}
+
 // Select decides about one topic of the source. Rules that no list changes come
 // first, so that nobody edits a filter in vain.
 //

@@ -37,6 +37,8 @@ func Excluded(g Group, names *mm2.Filter) string {
 		return "share groups have no positions to carry"
 	case !g.Positions():
 		return "protocol type " + g.Protocol + " keeps no consumer positions"
+	case mm2.IsOwnGroup(g.ID):
+		return "a lane group of Tidemark's has no positions to carry"
 	}
 	if ok, rule := names.Match(g.ID); !ok {
 		return rule

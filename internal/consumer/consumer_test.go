@@ -31,6 +31,7 @@ func TestExcluded(t *testing.T) {
 		{Group{ID: "console-consumer-1"}, "console-consumer-.*"},
 		{Group{ID: "Console-Consumer-1"}, ""}, // Java's patterns are case-sensitive
 		{Group{ID: "Connect-x"}, ""},
+		{Group{ID: "tidemark.A->B", Protocol: "consumer"}, "lane group"},
 		{Group{ID: "TEMP-x"}, "(?i)temp-.*"}, // unless they say otherwise
 	} {
 		got := Excluded(c.g, names)

@@ -43,7 +43,7 @@ func TestACLsCommand(t *testing.T) {
 	// First, and not beside the others: as long as nobody has created the heartbeats topic, the right to do so can be missed.
 	t.Run("each is needed", l.eachIsNeeded)
 	t.Run("together", func(t *testing.T) {
-		for name, test := range map[string]func(*testing.T){"they are enough": l.areEnough, "commands": l.commands} {
+		for name, test := range map[string]func(*testing.T){"they are enough": l.areEnough, "commands": l.commands, "taken away": l.takenAway} {
 			t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 		}
 	})

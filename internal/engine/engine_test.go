@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -77,8 +78,11 @@ func (e *ends) parse(yaml string) *config.Config {
 }
 
 // run starts the engine; the returned func stops it and gives its error.
-func (e *ends) run() func() error {
-	log := slog.New(slog.NewTextHandler(testLog{e.t}, nil))
+func (e *ends) run() func() error { return e.runWith(testLog{e.t}) }
+
+// runWith is run with a log of the test's own.
+func (e *ends) runWith(to io.Writer) func() error {
+	log := slog.New(slog.NewTextHandler(to, nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- Run(ctx, e.cfg, e.cfg.EnabledFlows(), Options{Log: log}) }()

@@ -46,6 +46,8 @@ type flow struct {
 	target  *kafka.Client // with lane versions
 	emit    *kafka.Client // plain producer for MirrorMaker's topics on the target
 	closers []func()
+	waits   map[string]*kafka.Waits       // by alias
+	enter   func() (*kafka.Client, error) // join, or a test's
 
 	sourceMeta, targetMeta *kafka.Metadata
 	sourceID, targetID     string
@@ -139,9 +141,9 @@ func startOne(ctx context.Context, cfg *config.Config, fc config.Flow, opts Opti
 
 // open connects both ends and checks that they are what the file says.
 func open(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options) (*flow, error) {
-	f := &flow{cfg: fc, client: func(r config.Role) config.Cluster { return cfg.Client(fc.Name(), r) }, log: opts.Log.With("flow", fc.Name().String())}
+	f := &flow{cfg: fc, waits: map[string]*kafka.Waits{}, client: func(r config.Role) config.Cluster { return cfg.Client(fc.Name(), r) }, log: opts.Log.With("flow", fc.Name().String())}
 	client := func(role config.Role, opts ...kgo.Opt) (*kafka.Client, error) {
-		kc, err := f.client(role).Kafka()
+		kc, err := f.cluster(role)
 		if err != nil {
 			return nil, err
 		}
@@ -151,6 +153,7 @@ func open(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options)
 		}
 		return c, err
 	}
+	f.enter = f.join
 	var err error
 	if f.selects, err = cfg.Selection(fc); err != nil {
 		return f, err
@@ -252,10 +255,11 @@ func (f *flow) ensure(ctx context.Context, at *kafka.Client, s topics.InternalTo
 
 func (f *flow) run(ctx context.Context, opts Options) error {
 	l := newLease(session)
+	settings := f.settings(ctx, opts)
 	f.members = &members{
 		group: f.groupName(), topic: ledger.TopicName(f.cfg.Source), instance: opts.InstanceID, lease: l, log: f.log, lanes: map[int32]*ownership{}, stop: ctx,
+		board: newBoard(settings.Owner), noted: map[int32]string{}, troubles: f.troubles, terms: termsOf(f.cfg, f.sourceID),
 	}
-	settings := f.settings(ctx, opts)
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	g, work := errgroup.WithContext(work)
@@ -263,11 +267,11 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	if f.positions, err = newPositions(f); err != nil {
 		return err
 	}
-	reads, err := f.client(config.SourceConsumer).Kafka()
+	reads, err := f.cluster(config.SourceConsumer)
 	if err != nil {
 		return err
 	}
-	writes, err := f.client(config.RecordProducer).Kafka()
+	writes, err := f.cluster(config.RecordProducer)
 	if err != nil {
 		return err
 	}
@@ -276,6 +280,7 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	if err := f.discover(ctx); err != nil {
 		return err
 	}
+	f.members.runs = f.mirror.Holds
 	f.members.run = func(ctx, abort context.Context, n int32) error {
 		defer f.positions.own(n)()
 		return f.mirror.RunLane(ctx, abort, n)
@@ -286,11 +291,14 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	g.Go(func() error { return f.followACLs(work) })
 	g.Go(func() error { return f.positions.run(work) })
 	g.Go(func() error { return f.heartbeats(work) })
-	if f.members.client, err = f.join(); err != nil {
-		return err
+	if f.members.client, err = f.enter(); err != nil {
+		stopWork()
+		return errors.Join(err, ended(g.Wait())) // what the loops use is closed next
 	}
 	g.Go(func() error { return f.members.heartbeats(work) })
 	g.Go(func() error { return f.members.watch(work) })
+	g.Go(func() error { return f.members.writeNotes(work) })
+	g.Go(func() error { return f.members.compare(work) })
 	select {
 	case <-ctx.Done():
 	case <-work.Done():
@@ -298,7 +306,7 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	f.members.endAll()
 	f.members.leave()
 	stopWork()
-	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+	if err := ended(g.Wait()); err != nil {
 		return err
 	}
 	if n := f.members.unreleased(); n > 0 {

@@ -16,7 +16,9 @@ import (
 
 	"tidemark/internal/kafka"
 	"tidemark/internal/mirror"
+	"tidemark/internal/notes"
 	"tidemark/internal/pause"
+	"tidemark/internal/terms"
 )
 
 // heartbeatEvery is how often the lease is renewed. kgo sends heartbeats of its own, but its hooks hide the answers and
@@ -37,6 +39,11 @@ type members struct {
 	lease    *lease
 	log      *slog.Logger
 	run      func(ctx, abort context.Context, lane int32) error
+	runs     func(lane int32) bool  // whether a lane is taken over and does its work
+	troubles func() []notes.Trouble // of this worker, not of one lane
+	board    *board
+	terms    terms.Terms      // what all workers of the flow must have alike
+	noted    map[int32]string // why lanes do not run, as their notes say; of the loop that writes them
 	client   *kafka.Client
 
 	mu    sync.Mutex
@@ -65,7 +72,7 @@ func (m *members) options() []kgo.Opt {
 		kgo.ClientID(fmt.Sprintf("tidemark-%s-%d", host, os.Getpid())), // what "status" shows as the owner of a lane
 		kgo.ConsumerGroup(m.group),
 		kgo.ConsumeTopics(m.topic),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()),
+		kgo.Balancers(withTerms{kgo.CooperativeStickyBalancer(), m.terms}),
 		kgo.SessionTimeout(session),
 		kgo.HeartbeatInterval(hearEvery),
 		kgo.RebalanceTimeout(rebalanceTimeout),
@@ -95,6 +102,7 @@ func (m *members) assigned(lanes []int32) {
 		ctx, cancel := context.WithCancel(abortCtx)
 		o := &ownership{cancel: cancel, abort: abort, done: make(chan struct{})}
 		m.lanes[n] = o
+		m.board.do(func(b *notes.Board) { b.Assigned(n, time.Now()) })
 		m.wg.Go(func() {
 			defer close(o.done)
 			defer abort()
@@ -107,10 +115,16 @@ func (m *members) assigned(lanes []int32) {
 // it is ours is taken again only after a heartbeat that was answered since: otherwise two processes with one view of
 // the past would fence each other in turn.
 func (m *members) own(ctx, abort context.Context, n int32) {
-	wait := time.Second
-	for ctx.Err() == nil {
+	wait, said := time.Second, ""
+	for first := true; ctx.Err() == nil; first = false {
+		if first {
+			m.report(n, "starting", "the lane group's coordinator has not confirmed yet that this worker is a member")
+		}
 		if !m.confirmed(ctx) {
 			return
+		}
+		if first {
+			m.report(n, "starting", "it is being taken over") // later tries keep what made them necessary
 		}
 		began := time.Now()
 		m.note(n, true)
@@ -125,9 +139,15 @@ func (m *members) own(ctx, abort context.Context, n int32) {
 			return
 		}
 		if time.Since(began) > time.Minute {
-			wait = time.Second
+			wait, said = time.Second, ""
 		}
-		m.log.Warn("lane ended, trying again", "lane", n, "error", err, "pause", wait)
+		m.report(n, retries, fmt.Sprint(err))
+		level := slog.LevelWarn
+		if said == fmt.Sprint(err) {
+			level = slog.LevelDebug // once in the log; status goes on showing it
+		}
+		said = fmt.Sprint(err)
+		m.log.Log(ctx, level, "lane ended, trying again", "lane", n, "error", err, "pause", wait)
 		if !pause.For(ctx, wait) {
 			return
 		}
@@ -194,6 +214,7 @@ func (m *members) end(lanes []int32, tell func(*ownership)) {
 			tell(o)
 			waits = append(waits, o)
 			delete(m.lanes, n)
+			m.board.do(func(b *notes.Board) { b.Revoked(n) })
 		}
 	}
 	m.mu.Unlock()

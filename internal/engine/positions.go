@@ -48,7 +48,7 @@ func newPositions(f *flow) (*positions, error) {
 		}
 		p.syncs = groups.NewEmitter(at, name, f.log)
 	}
-	reads, err := f.client(config.TargetConsumer).Kafka()
+	reads, err := f.cluster(config.TargetConsumer)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (f *flow) syncsPlace() (*kafka.Client, string, error) {
 		return f.emit, f.policy().OffsetSyncsTopic(f.cfg.Source), nil
 	}
 	if f.emitSource == nil {
-		writes, err := f.client(config.SourceProducer).Kafka()
+		writes, err := f.cluster(config.SourceProducer)
 		if err != nil {
 			return nil, "", err
 		}

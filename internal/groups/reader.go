@@ -3,12 +3,16 @@ package groups
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"tidemark/internal/consumer"
 	"tidemark/internal/kafka"
+	"tidemark/internal/notes"
 	"tidemark/internal/partition"
 	"tidemark/internal/pause"
 	"tidemark/internal/verdicts"
@@ -61,7 +65,12 @@ type Reader struct {
 	log    *slog.Logger
 	last   Snapshot
 	stale  map[string]time.Time // groups that do not answer, since when
-	said   string
+	denied map[string]bool      // groups on which a right is missing
+
+	mu      sync.Mutex // guards what Trouble tells; Run alone writes
+	said    string
+	since   time.Time
+	failing int // groups
 }
 
 // NewReader makes a Reader of the groups whose names are accepted; the others are listed with the rule that excludes them.
@@ -92,9 +101,16 @@ func (r *Reader) Poll(ctx context.Context) (Snapshot, error) {
 			ask = append(ask, g.ID)
 		}
 	}
-	got, failed, err := r.source.FetchPositions(ctx, ask, false)
+	vanished := r.vanished(s)
+	got, failed, err := r.source.FetchPositions(ctx, append(ask, vanished...), false)
 	if err != nil {
 		return Snapshot{}, err
+	}
+	for _, g := range vanished {
+		if failed[g] != nil { // otherwise it is gone
+			s.Groups[g] = r.last.Groups[g]
+			ask = append(ask, g)
+		}
 	}
 	for _, g := range ask {
 		if failed[g] == nil {
@@ -120,6 +136,21 @@ func (r *Reader) Poll(ctx context.Context) (Snapshot, error) {
 	r.tell(failed, partial)
 	r.last = s
 	return s, nil
+}
+
+// vanished are the groups that were there at the last poll and are not in a list that is whole. Brokers leave groups that we
+// may not see out of it without a word, so these are asked for by name: a right that was taken away must not look like a
+// group that was deleted.
+func (r *Reader) vanished(s Snapshot) (out []string) {
+	if s.Incomplete {
+		return nil
+	}
+	for _, g := range slices.Sorted(maps.Keys(r.last.Groups)) {
+		if _, listed := s.Groups[g]; !listed && r.last.Groups[g].Excluded == "" {
+			out = append(out, g)
+		}
+	}
+	return out
 }
 
 // keep marks a group stale and carries over what is known of the positions that could not be read. A position that is
@@ -154,22 +185,46 @@ func (r *Reader) keep(s *Snapshot, g string, got map[partition.ID]kafka.Committe
 	s.Groups[g] = in
 }
 
-// tell logs trouble when it appears, changes or ends.
+// tell logs trouble when it appears, changes or ends, and a right that is missing for each group that it is missing on.
 func (r *Reader) tell(failed map[string]error, partial *kafka.ErrBrokers) {
-	said := ""
-	for _, err := range failed {
+	said, denied, fresh := "", map[string]bool{}, 0
+	for g, err := range failed {
 		said = err.Error()
+		if _, is := errors.AsType[*kafka.ErrDenied](err); is {
+			if denied[g] = true; !r.denied[g] {
+				fresh++
+			}
+		}
 	}
 	if partial != nil {
 		said = partial.Error()
 	}
+	for _, g := range slices.Sorted(maps.Keys(denied)) {
+		if !r.denied[g] || fresh == 0 {
+			said = failed[g].Error() // one that is news, if there is one
+			break
+		}
+	}
 	switch {
-	case said != "" && r.said == "":
+	case said != "" && (r.said == "" || fresh > 0):
 		r.log.Warn("positions of some groups could not be read, their last known ones stay", "groups", len(failed), "error", said)
 	case said == "" && r.said != "":
 		r.log.Info("positions of all groups are read again")
 	}
-	r.said = said
+	r.denied = denied
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.said == "" {
+		r.since = time.Now().UTC()
+	}
+	r.said, r.failing = said, len(failed)
+}
+
+// Trouble is that positions cannot be read, and since when; ok is false while all can. It may be called while Run goes on.
+func (r *Reader) Trouble() (t notes.Trouble, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return notes.Trouble{Since: r.since, What: fmt.Sprintf("positions of groups cannot be read from the source, of %d", r.failing), Why: r.said}, r.said != ""
 }
 
 // Run polls every interval until ctx ends, also while the source does not answer: a poll takes its time then, and

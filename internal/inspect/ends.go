@@ -72,12 +72,12 @@ func (w *row) fresh(l live, h *status.Header, committed bool) {
 		}
 		return
 	}
-	w.SourceEnd, w.SourceAt, w.SourceLive = end, h.At, true
+	w.SourceEnd, w.SourceAt, w.SourceLive, w.visible = end, h.At, true, end
 	if end < w.MirroredTo {
 		w.remark(fmt.Sprintf("the source's log ends at %d, below what was mirrored", end))
 	}
 	if stable, ok := l.stable[w.source]; ok && committed && stable < end {
-		w.Open = min(end-stable, max(0, end-w.MirroredTo))
+		w.Open, w.visible = min(end-stable, max(0, end-w.MirroredTo)), stable
 	}
 }
 

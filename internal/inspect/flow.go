@@ -23,7 +23,7 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 		return status.Flow{}, err
 	}
 	defer cancel()
-	out := status.Flow{Header: r.header(), Lanes: []status.Lane{}, Partitions: []status.Partition{}}
+	out := status.Flow{Header: r.header(), Lanes: []status.Lane{}, Workers: []status.Worker{}, Partitions: []status.Partition{}}
 	out.Ledger = status.Ledger{Topic: r.ledger, Cluster: r.flow.Target}
 	n, err := r.lanes(ctx, r.ledger)
 	if never := (*ErrNeverRun)(nil); errors.As(err, &never) {
@@ -35,12 +35,13 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 	}
 	out.Ledger.Exists, out.Ledger.Lanes = true, n
 	var contents map[int32]*ledger.Contents
-	var owners map[int32]string
+	var owners *members
 	var ownersErr error
 	var src sourceTopics
 	g, gctx := errgroup.WithContext(ctx)
+	read := make([]int64, n) // how far
 	g.Go(func() (err error) {
-		contents, out.Trouble, err = r.readLedger(gctx, topiclog.All(n), nil)
+		contents, out.Trouble, err = r.readLedger(gctx, topiclog.All(n), func(lane int32, rec topiclog.Record) { read[lane] = rec.Offset + 1 })
 		return err
 	})
 	g.Go(func() error {
@@ -65,10 +66,17 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 		}
 		r.layout(&out.Header, c, n)
 	}
-	out.Isolation, out.Lanes = r.flow.Isolation, laneRows(contents, n, owners)
+	out.Isolation, out.Lanes, out.Workers = r.flow.Isolation, laneRows(contents, n, owners), []status.Worker{}
+	if owners != nil {
+		r.listen(ctx, &out.Header, owners, out.Lanes)
+		out.Workers = append(out.Workers, owners.workers...)
+	}
 	out.Damage = r.damaged(contents)
 	rows := r.partitionRows(contents, n, out.Lanes, src)
 	if err := r.ends(ctx, &out.Header, rows); err != nil {
+		return out, err
+	}
+	if err := r.standing(ctx, &out.Header, contents, read, rows); err != nil {
 		return out, err
 	}
 	for _, row := range rows {
@@ -118,6 +126,9 @@ type row struct {
 	mapEnd             int64    // target offset at which the offset map ends; Unknown without a map
 	ours               []int64  // producer ids that the flow writes or wrote the partition with
 	anew               bool     // the remote topic is another one than the map's
+	selected           bool     // the flow mirrors the topic
+	visible            int64    // the source's end as far as the flow reads; Unknown where the source does not say
+	moved, targetEnd   int64    // MirroredTo and TargetEnd as looked at last
 }
 
 // partitionRows makes the rows of all partitions that the ledger knows about or the flow selects.
@@ -155,7 +166,7 @@ func (r *Reader) partitionRows(contents map[int32]*ledger.Contents, lanes int32,
 }
 
 func (r *Reader) emptyRow(p partition.ID, lane int32, state status.State) *row {
-	w := &row{mapEnd: status.Unknown, Partition: status.Partition{
+	w := &row{mapEnd: status.Unknown, visible: status.Unknown, Partition: status.Partition{
 		Topic: p.Topic, Partition: p.Partition, RemoteTopic: r.policy.RemoteTopic(r.flow.Source, p.Topic), Lane: lane, State: state,
 		MirroredTo: status.Unknown, SourceEnd: status.Unknown, Lag: status.Unknown, TargetStart: status.Unknown, TargetEnd: status.Unknown, Runs: status.Unknown,
 	}}
@@ -168,6 +179,7 @@ func (r *Reader) emptyRow(p partition.ID, lane int32, state status.State) *row {
 func (r *Reader) headRow(c *ledger.Contents, lane int32, p partition.ID, h ledger.Head, owner status.Lane, src sourceTopics) *row {
 	w := r.emptyRow(p, lane, status.Running)
 	w.RemoteTopic, w.remote.Topic = h.RemoteTopic, h.RemoteTopic
+	w.selected = src.mirrored[p.Topic]
 	w.AsOf, w.SourceEnd, w.SourceAt = h.At.UTC(), h.SourceEnd, h.At.UTC()
 	switch {
 	case h.State == ledger.Stopped:

@@ -153,7 +153,7 @@ func (r *Reader) noWorker(ctx context.Context, h *status.Header, lanes int32) st
 	case err != nil:
 		h.Notes = append(h.Notes, "who owns the lanes now is not known: "+err.Error())
 		return ""
-	case len(owners) > 0:
+	case len(owners.owner) > 0:
 		return ""
 	}
 	return status.NoWorker(int(lanes))

@@ -32,6 +32,7 @@ type Options struct {
 	// password would otherwise be asked again for as long as the clients below retry. 0 is DefaultConnectTimeout.
 	ConnectTimeout time.Duration
 	SourceTimeout  time.Duration                   // of each question to the source; 0 is DefaultSourceTimeout
+	Standing       time.Duration                   // how long a partition must not move to be called standing; 0 is DefaultStanding
 	Log            *slog.Logger                    // what the clients below have to say; nil is nothing
 	Progress       func(what string, done, of int) // told as partitions are read, never at the same time twice; may be nil
 }
@@ -80,6 +81,7 @@ func Open(cfg *config.Config, flow config.Flow, opts Options) (*Reader, error) {
 	opts.Timeout = cmp.Or(opts.Timeout, DefaultTimeout)
 	opts.ConnectTimeout = cmp.Or(opts.ConnectTimeout, DefaultConnectTimeout)
 	opts.SourceTimeout = cmp.Or(opts.SourceTimeout, DefaultSourceTimeout)
+	opts.Standing = cmp.Or(opts.Standing, DefaultStanding)
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	topics, err := cfg.Selection(flow)
 	if err != nil {

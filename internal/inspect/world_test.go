@@ -126,7 +126,7 @@ func (w *world) worker() {
 	r := w.reader(Options{})
 	err := testcluster.Await(ctx, "an owner of each lane", func(ctx context.Context) (bool, string, error) {
 		owners, err := r.owners(ctx)
-		return err == nil && len(owners) == lanes, fmt.Sprint(owners), err
+		return err == nil && len(owners.owner) == lanes, fmt.Sprint(owners), err
 	})
 	if err != nil {
 		w.t.Fatal(err)

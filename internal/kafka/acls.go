@@ -50,7 +50,7 @@ func (c *Client) TopicACLs(ctx context.Context) ([]ACL, error) {
 	req.ResourcePatternType = kmsg.ACLResourcePatternTypeAny
 	req.Operation = kmsg.ACLOperationAny
 	req.PermissionType = kmsg.ACLPermissionTypeAny
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := req.RequestWith(ctx, asks{c})
 	if err != nil {
 		return nil, c.failed(what, err)
 	}
@@ -95,7 +95,7 @@ func (c *Client) CreateTopicACLs(ctx context.Context, rules []ACL) (map[ACL]erro
 			}
 			req.Creations = append(req.Creations, r)
 		}
-		resp, err := req.RequestWith(ctx, c.kgo)
+		resp, err := req.RequestWith(ctx, asks{c})
 		if err != nil {
 			return failed, c.failed(what, err)
 		}

@@ -33,6 +33,7 @@ type Client struct {
 	kgo     *kgo.Client
 	admin   *kadm.Client
 	dials   *dialLog
+	waits   *Waits
 }
 
 // Open builds a client. It does not connect: the first call does. Later opts
@@ -48,12 +49,15 @@ func Open(c Cluster, log *slog.Logger, opts ...kgo.Opt) (*Client, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	c = c.Watched(log)
+	if c.Waits == nil {
+		c.Waits = NewWaits(c.Alias, log)
+	}
 	dials := &dialLog{failed: map[string]error{}}
 	set := c.Settings.Or(ClientDefaults())
 	base := []kgo.Opt{
 		kgo.SeedBrokers(c.Bootstrap...),
 		kgo.ClientID(cmp.Or(c.ClientID, defaultClientID)),
-		kgo.WithLogger(kslog.New(slog.New(newQuiet(log.Handler())).With("cluster", c.Alias))),
+		kgo.WithLogger(retryLog{kslog.New(slog.New(newQuiet(log.Handler())).With("cluster", c.Alias)), c.Waits}),
 		kgo.Dialer(func(ctx context.Context, _, addr string) (net.Conn, error) {
 			conn, err := c.DialTLS(ctx, addr)
 			dials.note(addr, err, ctx.Err() != nil)
@@ -76,7 +80,7 @@ func Open(c Cluster, log *slog.Logger, opts ...kgo.Opt) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open cluster %s: %w", c.Alias, err)
 	}
-	return &Client{cluster: c, kgo: cl, admin: kadm.NewClient(cl), dials: dials}, nil
+	return &Client{cluster: c, kgo: cl, admin: kadm.NewClient(cl), dials: dials, waits: c.Waits}, nil
 }
 
 // Cluster is the description the client was opened with.
@@ -98,7 +102,7 @@ func (c *Client) Close() { c.kgo.Close() }
 func (c *Client) ClusterID(ctx context.Context) (string, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	req.Topics = []kmsg.MetadataRequestTopic{} // none; nil would mean all
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := req.RequestWith(ctx, asks{c})
 	if err != nil {
 		return "", c.failed("ask for the cluster id", err)
 	}

@@ -70,6 +70,9 @@ type Cluster struct {
 	Renew func() (*tls.Config, *SASL, error)
 	// watched: Renew says itself when it fails, see Watched.
 	watched bool
+	// Waits, if not nil, is where the clients of this cluster note what they wait
+	// for; otherwise each client says it for itself.
+	Waits *Waits
 	// Settings tune connections and requests; the zero value is the defaults.
 	Settings Settings
 	// Dial opens the TCP connection below TLS. Nil is a net.Dialer with a

@@ -40,7 +40,7 @@ func (c *Client) TopicConfigs(ctx context.Context, names []string) (map[string]m
 			r.ResourceName = name
 			req.Resources = append(req.Resources, r)
 		}
-		resp, err := req.RequestWith(ctx, c.kgo)
+		resp, err := req.RequestWith(ctx, asks{c})
 		if err != nil {
 			return nil, nil, c.failed(fmt.Sprintf("read the configuration of %d topics", len(names)), err)
 		}
@@ -89,7 +89,7 @@ func (c *Client) AlterConfigs(ctx context.Context, changes map[string]map[string
 			}
 			req.Resources = append(req.Resources, r)
 		}
-		resp, err := req.RequestWith(ctx, c.kgo)
+		resp, err := req.RequestWith(ctx, asks{c})
 		if err != nil {
 			return failed, c.failed(fmt.Sprintf("change the configuration of %d topics", len(changes)), err)
 		}

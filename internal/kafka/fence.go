@@ -126,7 +126,7 @@ func (c *Client) addPartitions(ctx context.Context, txid string, id Identity, tp
 	pending := slices.Clone(tps)
 	for len(pending) > 0 {
 		var codes map[partition.ID]int16
-		err := c.patiently(ctx, txid, func() (int16, error) {
+		err := c.patiently(ctx, kmsg.AddPartitionsToTxn, txid, func() (int16, error) {
 			var err error
 			codes, err = c.addOnce(ctx, txid, id, pending)
 			if err != nil {
@@ -206,7 +206,7 @@ func (c *Client) abort(ctx context.Context, txid string, id Identity) error {
 	req.ProducerID = id.ProducerID
 	req.ProducerEpoch = id.Epoch
 	req.Commit = false
-	err := c.patiently(ctx, txid, func() (int16, error) {
+	err := c.patiently(ctx, kmsg.EndTxn, txid, func() (int16, error) {
 		resp, err := req.RequestWith(ctx, c.kgo)
 		if err != nil {
 			return 0, err
@@ -223,7 +223,9 @@ func (c *Client) abort(ctx context.Context, txid string, id Identity) error {
 // when the decision is durable; a zombie's writes are still accepted until the
 // marker of the partition is written, up to seconds later. CompleteAbort is
 // the real answer; Empty is what some brokers show after a completed abort.
-func (c *Client) awaitEnd(ctx context.Context, txid string, id Identity) error {
+func (c *Client) awaitEnd(ctx context.Context, txid string, id Identity) (err error) {
+	w := c.begin("the markers of EndTxn", txid)
+	defer func() { w.end(err) }()
 	start := time.Now()
 	backoff := txnBackoffMin
 	state := ""
@@ -239,6 +241,7 @@ func (c *Client) awaitEnd(ctx context.Context, txid string, id Identity) error {
 			return nil
 		case err == nil:
 			state = got.State
+			w.because(fmt.Errorf("its transaction is in state %s: a partition in it has no leader, or has seen a higher epoch", state))
 		}
 		var end error
 		if !pause.For(ctx, backoff) {
@@ -259,7 +262,7 @@ func (c *Client) describeTxn(ctx context.Context, txid string) (kmsg.DescribeTra
 	req := kmsg.NewPtrDescribeTransactionsRequest()
 	req.TransactionalIDs = []string{txid}
 	var state kmsg.DescribeTransactionsResponseTransactionState
-	err := c.patiently(ctx, txid, func() (int16, error) {
+	err := c.patiently(ctx, kmsg.DescribeTransactions, txid, func() (int16, error) {
 		resp, err := req.RequestWith(ctx, c.kgo)
 		if err != nil {
 			return 0, err

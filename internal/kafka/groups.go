@@ -47,7 +47,7 @@ func (g Group) Listed() consumer.Group {
 // groups without DESCRIBE are left out silently.
 func (c *Client) Groups(ctx context.Context) ([]Group, error) {
 	const what = "list groups"
-	shards := c.kgo.RequestSharded(ctx, kmsg.NewPtrListGroupsRequest())
+	shards := c.sharded(ctx, kmsg.NewPtrListGroupsRequest())
 	missing := map[int32]error{}
 	found := map[string]Group{}
 	for _, shard := range shards {
@@ -82,7 +82,7 @@ func (c *Client) Groups(ctx context.Context) ([]Group, error) {
 func (c *Client) SeesAllGroups(ctx context.Context) (bool, error) {
 	req := kmsg.NewPtrDescribeClusterRequest()
 	req.IncludeClusterAuthorizedOperations = true
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := req.RequestWith(ctx, asks{c})
 	if err == nil {
 		err = kerr.ErrorForCode(resp.ErrorCode)
 	}
@@ -157,7 +157,7 @@ func (c *Client) GroupStates(ctx context.Context, ids ...string) (map[string]Gro
 func (c *Client) describeUnlisted(ctx context.Context, ids []string, listed, states map[string]Group, failed map[string]error) {
 	req := kmsg.NewPtrDescribeGroupsRequest()
 	req.Groups = ids
-	for _, shard := range c.kgo.RequestSharded(ctx, req) {
+	for _, shard := range c.sharded(ctx, req) {
 		resp, ok := shard.Resp.(*kmsg.DescribeGroupsResponse)
 		if shard.Err != nil || !ok {
 			asked, _ := shard.Req.(*kmsg.DescribeGroupsRequest)

@@ -180,7 +180,7 @@ func (m *Metadata) lead(ctx context.Context, f *flight) error {
 		t.Topic = new(name)
 		req.Topics = append(req.Topics, t)
 	}
-	resp, err := req.RequestWith(ctx, m.client.kgo)
+	resp, err := req.RequestWith(ctx, asks{m.client})
 	if err != nil {
 		if ctx.Err() != nil {
 			return errAbandoned

@@ -52,7 +52,7 @@ func (c *Client) ListOffsets(ctx context.Context, tps []partition.ID, spec int64
 		}
 		req.Topics = append(req.Topics, t)
 	}
-	for _, shard := range c.kgo.RequestSharded(ctx, req) {
+	for _, shard := range c.sharded(ctx, req) {
 		c.takeOffsets(shard, offsets, failed)
 	}
 	if err := ctx.Err(); err != nil && len(offsets) == 0 {
@@ -121,7 +121,7 @@ func (c *Client) OffsetsForEpoch(ctx context.Context, tp partition.ID, current, 
 	p.LeaderEpoch = epoch
 	t.Partitions = append(t.Partitions, p)
 	req.Topics = append(req.Topics, t)
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := req.RequestWith(ctx, asks{c})
 	if err != nil {
 		return -1, -1, c.failed(what, c.shardError(tp, err))
 	}

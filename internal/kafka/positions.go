@@ -71,7 +71,7 @@ func (c *Client) FetchPositionsOf(ctx context.Context, wanted map[string][]parti
 			}
 			req.Groups = append(req.Groups, rg)
 		}
-		for _, shard := range c.kgo.RequestSharded(ctx, req) {
+		for _, shard := range c.sharded(ctx, req) {
 			c.takePositions(shard, positions, failed)
 		}
 		for _, g := range chunk {
@@ -182,6 +182,24 @@ func requestGroups(req *kmsg.OffsetFetchRequest) []string {
 // commit is the caller's to judge. Only a negative offset and an empty group
 // name are refused here.
 func (c *Client) CommitPositions(ctx context.Context, group string, pos map[partition.ID]Committed) (map[partition.ID]error, error) {
+	return c.commit(ctx, group, Member{Generation: -1}, pos)
+}
+
+// Member is a member of a group at one time.
+type Member struct {
+	ID         string
+	Instance   string // of a static member; empty: none
+	Generation int32
+}
+
+// CommitAsMember is CommitPositions by a member of the group, which brokers take
+// while the group lives. A member that the group does not count any more, or
+// that has to join again first, gets *ErrGroupLive.
+func (c *Client) CommitAsMember(ctx context.Context, group string, by Member, pos map[partition.ID]Committed) (map[partition.ID]error, error) {
+	return c.commit(ctx, group, by, pos)
+}
+
+func (c *Client) commit(ctx context.Context, group string, by Member, pos map[partition.ID]Committed) (map[partition.ID]error, error) {
 	what := fmt.Sprintf("commit %d positions of group %q", len(pos), group)
 	if group == "" {
 		return nil, fmt.Errorf("%s on cluster %s: the group has no name", what, c.cluster.Alias)
@@ -190,7 +208,10 @@ func (c *Client) CommitPositions(ctx context.Context, group string, pos map[part
 		return nil, nil
 	}
 	req := kmsg.NewPtrOffsetCommitRequest()
-	req.Group = group
+	req.Group, req.MemberID, req.Generation = group, by.ID, by.Generation
+	if by.Instance != "" {
+		req.InstanceID = &by.Instance
+	}
 	tps := sortedTPs(pos)
 	for _, tp := range tps {
 		p := pos[tp]
@@ -210,7 +231,7 @@ func (c *Client) CommitPositions(ctx context.Context, group string, pos map[part
 		t := &req.Topics[len(req.Topics)-1]
 		t.Partitions = append(t.Partitions, rp)
 	}
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := req.RequestWith(ctx, asks{c})
 	if err != nil {
 		return nil, c.failed(what, c.coordinatorError(group, "READ", err))
 	}

@@ -37,7 +37,7 @@ func (c *Client) DescribeTopics(ctx context.Context, names ...string) ([]Topic, 
 		req.Topics = append(req.Topics, t)
 		what = fmt.Sprintf("describe %d topics", len(names))
 	}
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := req.RequestWith(ctx, asks{c})
 	if err != nil {
 		return nil, c.failed(what, err)
 	}
@@ -68,6 +68,7 @@ type TopicSpec struct {
 	// ReplicationFactor is -1 for the broker's default.
 	ReplicationFactor int16
 	Configs           map[string]*string
+	ValidateOnly      bool // nothing is created: only whether it could be is answered
 }
 
 // CreateTopic creates a topic. If the topic exists the error is
@@ -77,6 +78,7 @@ type TopicSpec struct {
 func (c *Client) CreateTopic(ctx context.Context, spec TopicSpec) error {
 	what := fmt.Sprintf("create topic %q", spec.Name)
 	req := kmsg.NewPtrCreateTopicsRequest()
+	req.ValidateOnly = spec.ValidateOnly
 	t := kmsg.NewCreateTopicsRequestTopic()
 	t.Topic = spec.Name
 	t.NumPartitions = spec.Partitions
@@ -88,7 +90,7 @@ func (c *Client) CreateTopic(ctx context.Context, spec TopicSpec) error {
 		t.Configs = append(t.Configs, conf)
 	}
 	req.Topics = append(req.Topics, t)
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := req.RequestWith(ctx, asks{c})
 	if err != nil {
 		return c.failed(what, err)
 	}
@@ -108,7 +110,7 @@ func (c *Client) CreatePartitions(ctx context.Context, name string, total int32)
 	t.Topic = name
 	t.Count = total
 	req.Topics = append(req.Topics, t)
-	resp, err := req.RequestWith(ctx, c.kgo)
+	resp, err := req.RequestWith(ctx, asks{c})
 	if err != nil {
 		return c.failed(what, err)
 	}

@@ -72,7 +72,7 @@ func (c *Client) initProducer(ctx context.Context, txid string, timeout time.Dur
 	req.ProducerID = cur.ProducerID
 	req.ProducerEpoch = cur.Epoch
 	var got Identity
-	err := c.patiently(ctx, txid, func() (int16, error) {
+	err := c.patiently(ctx, kmsg.InitProducerID, txid, func() (int16, error) {
 		resp, err := req.RequestWith(ctx, c.kgo)
 		if err != nil {
 			return 0, err
@@ -90,7 +90,9 @@ func (c *Client) initProducer(ctx context.Context, txid string, timeout time.Dur
 // CONCURRENT_TRANSACTIONS and coordinators that move or load are waited for, up
 // to txnPatience or the end of ctx. franz-go does not retry the former for raw
 // requests.
-func (c *Client) patiently(ctx context.Context, txid string, ask func() (int16, error)) error {
+func (c *Client) patiently(ctx context.Context, what kmsg.Key, txid string, ask func() (int16, error)) (err error) {
+	w := c.waits.begin(what.Name(), txid, c.trouble, c.noCoordinator)
+	defer func() { w.end(err) }()
 	start := time.Now()
 	backoff := txnBackoffMin
 	for {
@@ -107,6 +109,7 @@ func (c *Client) patiently(ctx context.Context, txid string, ask func() (int16, 
 		if !txnWait(code) {
 			return err
 		}
+		w.because(kerr.ErrorForCode(code))
 		waited := time.Since(start)
 		if waited >= txnPatience {
 			return &ErrTxnPending{TxnID: txid, Cluster: c.cluster.Alias, Waited: waited, Err: err}

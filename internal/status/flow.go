@@ -1,8 +1,6 @@
 package status
 
 import (
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -11,11 +9,12 @@ type State string
 
 // The states of a partition. Their names are part of the JSON contract.
 const (
-	Running State = "running" // its lane has an owner, and the owner's last word is that it mirrors it
-	Idle    State = "idle"    // as Running, but no worker owns the lane now
-	Stopped State = "stopped" // by its owner, for the reason given
-	Damaged State = "damaged" // the ledger's newest record about it cannot be used
-	New     State = "new"     // the flow selects it, and the ledger knows nothing about it
+	Running  State = "running"  // its lane has an owner, and the owner's last word is that it mirrors it
+	Idle     State = "idle"     // as Running, but no worker owns the lane now
+	Standing State = "standing" // as Running, but records wait and nothing moves
+	Stopped  State = "stopped"  // by its owner, for the reason given
+	Damaged  State = "damaged"  // the ledger's newest record about it cannot be used
+	New      State = "new"      // the flow selects it, and the ledger knows nothing about it
 )
 
 // LaneState is whether a worker owns a lane now.
@@ -24,6 +23,7 @@ type LaneState string
 // The states of a lane.
 const (
 	LaneOwned   LaneState = "owned"
+	LaneWaiting LaneState = "waiting" // owned, and its owner says that it does not run
 	LaneFree    LaneState = "free"
 	LaneUnknown LaneState = "unknown" // the lane group could not be described
 )
@@ -34,6 +34,7 @@ type Flow struct {
 	Ledger      Ledger      `json:"ledger"`
 	Isolation   string      `json:"isolation"`              // of the file: what a worker with it reads of the source
 	Lanes       []Lane      `json:"lanes"`                  // by number
+	Workers     []Worker    `json:"workers"`                // in the lane group now; none where nobody could say
 	Partitions  []Partition `json:"partitions"`             // by topic and number
 	NotMirrored []Unmirror  `json:"not_mirrored,omitempty"` // topics of the source that the flow leaves out; needs the source
 	Damage      []Damage    `json:"damage,omitempty"`       // records of the ledger that cannot be used
@@ -55,7 +56,10 @@ type Ledger struct {
 type Lane struct {
 	Lane       int32     `json:"lane"`
 	State      LaneState `json:"state"`
-	Worker     string    `json:"worker,omitempty"`    // the group member that has it now: client id, host, instance id
+	Worker     string    `json:"worker,omitempty"`       // the group member that has it now: client id, host, instance id
+	Since      time.Time `json:"waiting_since,omitzero"` // of a lane that waits
+	What       string    `json:"waiting,omitempty"`      // what it does instead of running
+	Why        string    `json:"waiting_for,omitempty"`
 	Partitions int       `json:"partitions"`          // source partitions that the ledger knows about
 	Owner      string    `json:"owner,omitempty"`     // who wrote the last claim
 	ClaimedAt  time.Time `json:"claimed_at,omitzero"` // when that was: at the take-over, or at the release
@@ -63,6 +67,24 @@ type Lane struct {
 	ProducerID int64     `json:"producer_id"`
 	Epoch      int16     `json:"epoch"`
 	Isolation  string    `json:"isolation,omitempty"` // what the last owner read of the source; empty where its build does not say
+}
+
+// Worker is a process that runs the flow: a member of its lane group.
+type Worker struct {
+	Worker   string          `json:"worker"` // client id, host, instance id
+	Member   string          `json:"member"` // its id in the group
+	Lanes    []int32         `json:"lanes"`
+	Troubles []WorkerTrouble `json:"troubles,omitempty"` // what it says about itself
+	// DiffersFrom is a worker that runs with another file, of which there are more or as many, and Differs what is not alike.
+	DiffersFrom string   `json:"differs_from,omitempty"`
+	Differs     []string `json:"differs,omitempty"`
+}
+
+// WorkerTrouble is something that a worker waits for, or may not do.
+type WorkerTrouble struct {
+	Since time.Time `json:"since"`
+	What  string    `json:"what"`
+	Why   string    `json:"why"`
 }
 
 // Partition is one source partition. Numbers from the ledger are as of AsOf; while mirroring, a head follows the data
@@ -113,7 +135,7 @@ func (f Flow) Findings() []string {
 	var out []string
 	for _, p := range f.Partitions {
 		switch {
-		case p.State == Stopped, p.State == Damaged, p.State == New:
+		case p.State == Stopped, p.State == Damaged, p.State == New, p.State == Standing:
 			out = append(out, f.Flow+": "+partitionName(p.Topic, p.Partition)+" is "+string(p.State))
 		case p.Missing > 0:
 			out = append(out, f.Flow+": a part of the offset map of "+partitionName(p.Topic, p.Partition)+" is missing")
@@ -123,6 +145,7 @@ func (f Flow) Findings() []string {
 		}
 	}
 	out = append(out, f.laneFindings()...)
+	out = append(out, f.workerFindings()...)
 	for _, s := range f.sourceFindings() {
 		out = append(out, f.Flow+": "+s)
 	}
@@ -131,30 +154,6 @@ func (f Flow) Findings() []string {
 	}
 	for _, t := range f.Trouble {
 		out = append(out, f.Flow+": "+t.String())
-	}
-	return out
-}
-
-// laneFindings are lanes that nobody owns, and lanes that a worker with this file may be refused.
-func (f Flow) laneFindings() (out []string) {
-	var free, others []string
-	for _, l := range f.Lanes {
-		if l.State == LaneFree {
-			free = append(free, strconv.Itoa(int(l.Lane)))
-		}
-		if l.Isolation != "" && l.Isolation != f.Isolation {
-			others = append(others, strconv.Itoa(int(l.Lane)))
-		}
-	}
-	if len(others) > 0 {
-		out = append(out, f.Flow+": isolation is "+f.Isolation+" in the file, and something else was read last in lanes "+strings.Join(others, ", ")+
-			": a worker with this file may be refused them (docs/stopped.md)")
-	}
-	switch {
-	case len(free) > 0 && len(free) == len(f.Lanes):
-		out = append(out, f.Flow+": "+NoWorker(len(free)))
-	case len(free) > 0:
-		out = append(out, f.Flow+": no owner of lanes "+strings.Join(free, ", "))
 	}
 	return out
 }

@@ -18,6 +18,7 @@ func (f Flow) Text() string {
 	}
 	fmt.Fprintf(&b, ": %s on %s, %s\n\n", f.Ledger.Topic, f.Ledger.Cluster, count(int(f.Ledger.Lanes), "lane", "lanes"))
 	b.WriteString(f.lanes())
+	b.WriteString(f.troubles())
 	b.WriteString("\n")
 	b.WriteString(f.partitions())
 	if len(f.NotMirrored) > 0 {
@@ -70,7 +71,7 @@ func lanesWithout(lanes []Lane) string {
 	var whose []string
 	for _, l := range lanes {
 		who := string(l.State)
-		if l.State == LaneOwned {
+		if l.State == LaneOwned || l.State == LaneWaiting {
 			who += " by " + Printable(l.Worker)
 		}
 		if number[who]++; number[who] == 1 {

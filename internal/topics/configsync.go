@@ -43,7 +43,12 @@ func (s *Syncer) FollowSettings(ctx context.Context) error {
 	for i := range states {
 		all[i] = i
 	}
-	return s.settings(ctx, states, all)
+	err := s.settings(ctx, states, all)
+	for _, st := range states {
+		s.known[st.Name] = st
+	}
+	s.gather()
+	return err
 }
 
 // follow makes the settings of remote topics those of their source topics, where they differ. A topic that cannot be

@@ -1,6 +1,7 @@
 package topics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ type State struct {
 	SourceCompacts, TargetCompacts bool
 	NotYet                         string // why it cannot be mirrored now, for people; empty when it can
 	TooFew                         string // why partitions from Remotes on cannot
+	Unread                         string // why settings cannot be read; empty when they can
 }
 
 // Result is one round.
@@ -48,6 +50,11 @@ type Syncer struct {
 	failed         map[string]string
 	read           time.Time            // when settings were read last
 	follows        map[string]*followed // by source topic
+	unread         map[string]string    // topics whose settings cannot be read, as said
+	without        map[string]string    // remote topics that were created without a setting, and why
+
+	mu       sync.Mutex
+	troubles troubles
 }
 
 // readAgain is how old settings may get at most.
@@ -55,7 +62,7 @@ const readAgain = time.Minute
 
 // New makes a Syncer.
 func New(source, target *kafka.Client, rules Rules, log *slog.Logger) *Syncer {
-	return &Syncer{source: source, target: target, rules: rules, log: log, known: map[string]State{}, failed: map[string]string{}, follows: map[string]*followed{}}
+	return &Syncer{source: source, target: target, rules: rules, log: log, known: map[string]State{}, failed: map[string]string{}, follows: map[string]*followed{}, unread: map[string]string{}, without: map[string]string{}}
 }
 
 // Round looks at both clusters, creates and grows what is missing, and reports. The error says that a cluster could not
@@ -164,10 +171,14 @@ func (s *Syncer) act(ctx context.Context, a Action, configs map[string]kafka.Con
 	if unreadable != nil {
 		return "settings of the source topic cannot be read: " + unreadable.Error()
 	}
-	err := s.target.CreateTopic(ctx, kafka.TopicSpec{
+	spec := kafka.TopicSpec{
 		Name: a.Remote, Partitions: a.Partitions, ReplicationFactor: s.rules.ReplicationFactor,
 		Configs: Creation(entries(configs), s.rules.ConfigExcluded),
-	})
+	}
+	err := s.target.CreateTopic(ctx, spec)
+	if errors.Is(err, kerr.InvalidConfig) {
+		err = s.createWithout(ctx, spec, err)
+	}
 	switch {
 	case err == nil:
 		s.log.Info("remote topic created", "topic", a.Topic, "remote", a.Remote, "partitions", a.Partitions)
@@ -231,7 +242,7 @@ func (s *Syncer) states(ctx context.Context, decisions []Decision, source, targe
 				st.TooFew += ": " + why
 			}
 		}
-		if old, ok := s.known[d.Topic]; ok && !stale && !s.follows[d.Topic].changedSince() && old.SourceID == st.SourceID && old.TargetID == st.TargetID {
+		if old, ok := s.known[d.Topic]; ok && !stale && !s.follows[d.Topic].changedSince() && old.Unread == "" && old.SourceID == st.SourceID && old.TargetID == st.TargetID {
 			st.MaxBytes, st.AppendTime, st.SourceCompacts, st.TargetCompacts = old.MaxBytes, old.AppendTime, old.SourceCompacts, old.TargetCompacts
 		} else if st.NotYet == "" {
 			news = append(news, len(out))
@@ -249,12 +260,13 @@ func (s *Syncer) states(ctx context.Context, decisions []Decision, source, targe
 			s.known[st.Name] = st
 		}
 	}
+	maps.DeleteFunc(s.unread, func(topic, _ string) bool { return !mirrored[topic] })
 	maps.DeleteFunc(s.follows, func(topic string, _ *followed) bool { return !mirrored[topic] })
+	s.gather()
 	return out, nil
 }
 
-// settings reads what the mirror must know about both topics. Without the right to read them the topic waits: guessing
-// that a topic is not compacted could lose records on resume.
+// settings reads what the mirror must know about both topics.
 func (s *Syncer) settings(ctx context.Context, all []State, news []int) error {
 	if len(news) == 0 {
 		return nil
@@ -271,13 +283,15 @@ func (s *Syncer) settings(ctx context.Context, all []State, news []int) error {
 	if err != nil {
 		return err
 	}
-	var readable []*State
+	var looked, readable []*State
 	for _, i := range news {
 		st := &all[i]
-		if err := errors.Join(sFailed[st.Name], tFailed[st.Remote]); err != nil {
-			st.NotYet = err.Error()
+		looked = append(looked, st)
+		if err := cmp.Or(sFailed[st.Name], tFailed[st.Remote]); err != nil {
+			s.unreadable(st, err)
 			continue
 		}
+		st.Unread = ""
 		st.SourceCompacts = compacts(sc[st.Name])
 		st.TargetCompacts = compacts(tc[st.Remote])
 		st.AppendTime = value(tc[st.Remote], "message.timestamp.type") == "LogAppendTime"
@@ -286,6 +300,7 @@ func (s *Syncer) settings(ctx context.Context, all []State, news []int) error {
 		}
 		readable = append(readable, st)
 	}
+	s.tellUnread(looked)
 	s.follow(ctx, readable, sc, tc)
 	return nil
 }
