@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -165,7 +166,23 @@ func cmdDown(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || args[0] != "source" {
 		ts.Fatalf("usage: down source")
 	}
-	pair(ts).Source.Close()
+	source := pair(ts).Source
+	addrs := source.ListenAddrs()
+	source.Close()
+	// Close returns before the last listener is gone: a dial that is still taken fails in other words than one that is refused.
+	ctx, cancel := patience()
+	defer cancel()
+	var d net.Dialer
+	for _, addr := range addrs {
+		for {
+			conn, err := d.DialContext(ctx, "tcp", addr)
+			if err != nil {
+				break
+			}
+			_ = conn.Close()
+		}
+	}
+	ts.Check(ctx.Err())
 }
 
 func cmdProduce(ts *testscript.TestScript, neg bool, args []string) {

@@ -42,7 +42,7 @@ func TestLookUnderAQuota(t *testing.T) {
 	began := time.Now()
 	w = f.process("--instance-id", "one")
 	w.says(f, "partition is not mirrored yet", 1, 60*time.Second)
-	f.red("qu-plain", "not mirrored yet: looking at both logs")
+	f.red("qu-plain", "looking", "not mirrored yet: looking at both logs")
 	f.until(150*time.Second, "all records on the target", func(context.Context) (bool, string) {
 		end := f.end0("qu-plain")
 		return end >= 3000, fmt.Sprintf("its log ends at %d", end)

@@ -275,12 +275,13 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
+	settings.Report = f.members.doing
 	f.mirror = mirror.NewFlow(settings, mirror.Clients{Source: f.source, Target: f.target, SourceMeta: f.sourceMeta, TargetMeta: f.targetMeta, Reads: reads, Writes: writes}, l, f.positions.offerSync, f.log)
 	defer f.mirror.Close()
 	if err := f.discover(ctx); err != nil {
 		return err
 	}
-	f.members.runs = f.mirror.Holds
+	f.members.runs = f.mirror.Runs
 	f.members.run = func(ctx, abort context.Context, n int32) error {
 		defer f.positions.own(n)()
 		return f.mirror.RunLane(ctx, abort, n)

@@ -111,6 +111,10 @@ func (m *members) assigned(lanes []int32) {
 	}
 }
 
+// mostWait is the longest pause before a lane that ended is taken over again. A try is a few requests, so there is no reason
+// for one that is longer than people wait once what kept the lane from running is mended.
+const mostWait = 5 * time.Second
+
 // own runs a lane again and again while it is ours. A lane that was lost to another owner although the group says that
 // it is ours is taken again only after a heartbeat that was answered since: otherwise two processes with one view of
 // the past would fence each other in turn.
@@ -151,7 +155,7 @@ func (m *members) own(ctx, abort context.Context, n int32) {
 		if !pause.For(ctx, wait) {
 			return
 		}
-		wait = min(2*wait, 30*time.Second)
+		wait = min(2*wait, mostWait)
 	}
 }
 

@@ -38,6 +38,16 @@ func (m *members) report(lane int32, what, why string) {
 	m.board.do(func(b *notes.Board) { b.Report(lane, what, why, time.Now()) })
 }
 
+// doing takes what a lane says of itself while it does not run. A lane that is tried again goes on to show what ended the try
+// before, unless it knows why it waits now.
+func (m *members) doing(lane int32, what, why string) {
+	m.board.do(func(b *notes.Board) {
+		if what != "" && (why != "" || b.Doing(lane) != retries) {
+			b.Report(lane, what, why, time.Now())
+		}
+	})
+}
+
 // writeNotes keeps notes about lanes that do not run, and about what this worker waits for, where "status" finds them,
 // until ctx ends.
 func (m *members) writeNotes(ctx context.Context) error {

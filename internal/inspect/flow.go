@@ -181,7 +181,10 @@ func (r *Reader) headRow(c *ledger.Contents, lane int32, p partition.ID, h ledge
 	w.RemoteTopic, w.remote.Topic = h.RemoteTopic, h.RemoteTopic
 	w.selected = src.mirrored[p.Topic]
 	w.AsOf, w.SourceEnd, w.SourceAt = h.At.UTC(), h.SourceEnd, h.At.UTC()
+	waits, looking := h.Waits()
 	switch {
+	case looking:
+		w.State, w.Reason = status.Looking, "not mirrored yet: "+waits
 	case h.State == ledger.Stopped:
 		w.State, w.Reason = status.Stopped, h.Reason
 	case owner.State == status.LaneFree:

@@ -63,7 +63,7 @@ func subject(req kmsg.Request) string {
 		for _, t := range r.Topics {
 			n += len(t.Partitions)
 		}
-		return andMore(TP{r.Topics[0].Topic, r.Topics[0].Partitions[0].Partition}.String(), n)
+		return andMore(TP{Topic: r.Topics[0].Topic, Partition: r.Topics[0].Partitions[0].Partition}.String(), n)
 	case *kmsg.OffsetFetchRequest:
 		if len(r.Groups) > 0 {
 			return andMore(r.Groups[0].Group, len(r.Groups)-1)

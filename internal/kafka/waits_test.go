@@ -192,7 +192,7 @@ func TestFranzSaysWhyItAsksAgain(t *testing.T) {
 			return err
 		}, "request=InitProducerID subject=txn"},
 		"commit": {kmsg.FindCoordinator, func(ctx context.Context, c *Client) error {
-			_, err := c.CommitPositions(ctx, "billing", map[TP]Committed{{"orders", 0}: {Offset: 1}})
+			_, err := c.CommitPositions(ctx, "billing", map[TP]Committed{{Topic: "orders"}: {Offset: 1}})
 			return err
 		}, "request=OffsetCommit subject=billing"},
 	} {

@@ -142,6 +142,9 @@ func (l *Lane) say(k events.Kind, details ...any) {
 
 // report tells the process what the lane is about while it does not run; empty: it runs.
 func (l *Lane) report(what, why string) {
+	l.flow.mu.Lock()
+	l.flow.waits[l.n] = what
+	l.flow.mu.Unlock()
 	if l.flow.Report != nil {
 		l.flow.Report(l.n, what, why)
 	}

@@ -97,6 +97,7 @@ type Flow struct {
 	commits    map[kafka.TP][]verdicts.Commit
 	counters   Counters
 	unread     outage
+	waits      map[int32]string // what lanes are about that do not run, as they have reported
 
 	looks        *semaphore.Weighted // taken by each look at a partition's logs
 	lookPatience time.Duration       // how long one waits without a byte
@@ -124,7 +125,7 @@ func NewFlow(s Settings, c Clients, lease Lease, syncs SyncSink, log *slog.Logge
 		Settings: s, source: c.Source, target: c.Target, sourceMeta: c.SourceMeta, targetMeta: c.TargetMeta,
 		lease: lease, syncs: syncs, events: s.Events, builder: batch.NewBuilder(),
 		looks: semaphore.NewWeighted(looksAtOnce), lookPatience: lookPatience,
-		feeds: map[kafka.TP]*feed{}, lanes: map[int32]*Lane{}, partitions: map[kafka.TP]Partition{},
+		waits: map[int32]string{}, feeds: map[kafka.TP]*feed{}, lanes: map[int32]*Lane{}, partitions: map[kafka.TP]Partition{},
 	}
 	if f.events == nil {
 		f.events = &events.Bus{}
@@ -245,6 +246,13 @@ func (f *Flow) snapshot() (map[kafka.TP]Partition, map[kafka.TP][]verdicts.Commi
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.partitions, f.commits
+}
+
+// Runs says whether lane n is taken over, and does its work here.
+func (f *Flow) Runs(n int32) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lanes[n] != nil && f.waits[n] == ""
 }
 
 func (f *Flow) register(l *Lane) {

@@ -66,6 +66,15 @@ func (b *Board) Report(n int32, what, why string, at time.Time) {
 	}
 }
 
+// Doing is what was reported last of an assigned lane that does not run; empty where it runs.
+func (b *Board) Doing(n int32) string {
+	l := b.lanes[n]
+	if l == nil || !l.runs.IsZero() || l.since.IsZero() {
+		return ""
+	}
+	return l.what
+}
+
 // settle ends a lane's trouble once it has run for long enough.
 func (b *Board) settle(l *laneState, at time.Time) {
 	if !l.runs.IsZero() && at.Sub(l.runs) >= b.Settles {

@@ -143,7 +143,7 @@ func TestTroubles(t *testing.T) {
 
 // TestNotesFit: however long the reasons are, a note is as long as brokers take, and can be read.
 func TestNotesFit(t *testing.T) {
-	n := Note{Since: start, What: "waiting", Why: strings.Repeat("é\"", 5000), Worker: "w", Member: "m"}
+	n := Note{Since: start, What: "waiting", Why: strings.Repeat("\u00e9\"", 5000), Worker: "w", Member: "m"}
 	for range 100 {
 		n.Troubles = append(n.Troubles, Trouble{Since: start, What: strings.Repeat("t", 300), Why: strings.Repeat("\x01", 3000)})
 	}
@@ -152,7 +152,7 @@ func TestNotesFit(t *testing.T) {
 		t.Fatalf("%d bytes: %.200s", len(text), text)
 	}
 	got, ok, err := Parse(text)
-	if err != nil || !ok || got.What != "waiting" || !got.Since.Equal(start) || !strings.HasPrefix(got.Why, "é\"é") || len(got.Troubles) == 0 {
+	if err != nil || !ok || got.What != "waiting" || !got.Since.Equal(start) || !strings.HasPrefix(got.Why, "\u00e9\"\u00e9") || len(got.Troubles) == 0 {
 		t.Fatalf("read %v, %v: %+v", ok, err, got)
 	}
 	if _, ok, err := Parse(""); ok || err != nil {

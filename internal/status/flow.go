@@ -12,6 +12,7 @@ const (
 	Running  State = "running"  // its lane has an owner, and the owner's last word is that it mirrors it
 	Idle     State = "idle"     // as Running, but no worker owns the lane now
 	Standing State = "standing" // as Running, but records wait and nothing moves
+	Looking  State = "looking"  // its owner is finding out for more than ten seconds where to go on; the reason says how far it is
 	Stopped  State = "stopped"  // by its owner, for the reason given
 	Damaged  State = "damaged"  // the ledger's newest record about it cannot be used
 	New      State = "new"      // the flow selects it, and the ledger knows nothing about it
@@ -135,7 +136,7 @@ func (f Flow) Findings() []string {
 	var out []string
 	for _, p := range f.Partitions {
 		switch {
-		case p.State == Stopped, p.State == Damaged, p.State == New, p.State == Standing:
+		case p.State == Stopped, p.State == Damaged, p.State == New, p.State == Standing, p.State == Looking:
 			out = append(out, f.Flow+": "+partitionName(p.Topic, p.Partition)+" is "+string(p.State))
 		case p.Missing > 0:
 			out = append(out, f.Flow+": a part of the offset map of "+partitionName(p.Topic, p.Partition)+" is missing")

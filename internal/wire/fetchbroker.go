@@ -193,7 +193,7 @@ func (b *fetchBroker) fetch(ctx context.Context) error {
 		return ctx.Err()
 	}
 	first, need := b.first()
-	most := max(int64(b.f.opt.MaxBytes)>>b.ease, leastFetch)
+	most := max(int64(b.f.opt.MaxBytes)>>b.ease, min(leastFetch, int64(b.f.opt.MaxBytes)))
 	room, err := b.f.opt.Budget.acquire(ctx, max(need, min(leastFetch, most)), max(need, most))
 	if err != nil {
 		return err
