@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/inspect"
+	"tidemark/internal/ledger"
 	"tidemark/internal/status"
 )
 
@@ -79,6 +81,29 @@ func TestLaneThatCannotRunIsSeen(t *testing.T) {
 	if n := notes.Hits(); n < 2 || n > 6 {
 		t.Errorf("%d notes were written", n)
 	}
+	e.halt(stop)
+}
+
+// TestLedgerThatTakesNothingIsSeen: a lane's ledger partition refuses every write while the flow runs. The lane cannot say so
+// there; status shows it all the same, with the partition and the broker's reason, until it is over. Then the lane follows.
+func TestLedgerThatTakesNothingIsSeen(t *testing.T) {
+	t.Parallel()
+	s, target := newSite(t, "S"), newSite(t, "T")
+	s.fill("orders", 10)
+	e := world(t, map[string]*site{"A": s, "B": target}, "from: A, to: B, topics: [orders]")
+	stop := e.run()
+	e.until("records on the target", func() bool { return target.holds("A.orders", 10) })
+	lane := ledger.LaneOf("orders", 0, 2)
+	fault := target.fake.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.Produce}, Topic: ledger.TopicName("A"), Partitions: []int32{lane}, Err: kerr.NotEnoughReplicas, Count: -1,
+	})
+	s.fill("orders", 5)
+	e.until("a lane that waits for its ledger", func() bool {
+		got := e.status()
+		return got.Lanes[lane].State == status.LaneWaiting && finds(got, fmt.Sprintf("lane %d does not run since", lane), "can be written", "NOT_ENOUGH_REPLICAS")
+	})
+	fault.Remove()
+	e.until("all records on the target", func() bool { return target.holds("A.orders", 15) && e.status().Lanes[lane].State == status.LaneOwned })
 	e.halt(stop)
 }
 
