@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +26,8 @@ func newRun(e *env) *cobra.Command {
 
 Several processes with the same FILE share the work. SIGINT or SIGTERM: drain what is in flight, write the
 ledger, release the lanes, exit 0. A second signal ends at once; the next start then looks at the target's
-tail and goes on without loss.`,
+tail and goes on without loss. SIGUSR1: print what this worker is doing now, lane by lane and partition by
+partition where something waits.`,
 		Args: exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error { return runRun(e, args[0], o) },
 	}
@@ -75,20 +78,30 @@ func runRun(e *env, file string, o runOptions) error {
 		}
 	}
 	frugal()
+	watch := &engine.Watch{}
 	done := make(chan error, 1)
 	go func() {
-		done <- engine.Run(e.ctx, cfg, flows, engine.Options{InstanceID: o.instance, Log: log})
+		done <- engine.Run(e.ctx, cfg, flows, engine.Options{InstanceID: o.instance, Log: log, Watch: watch})
 	}()
-	select {
-	case err = <-done:
-	case <-e.ctx.Done():
-		log.Info("stopping: what is in flight is drained and the lanes are released; a second signal ends at once")
+	asked, end := showOn()
+	defer end()
+	for told := e.ctx.Done(); ; {
 		select {
 		case err = <-done:
+			return ended(e, cfg, file, err)
+		case <-told:
+			told = nil
+			log.Info("stopping: what is in flight is drained and the lanes are released; a second signal ends at once")
 		case <-e.abort.Done():
 			return errInterrupted
+		case <-asked:
+			e.show(watch)
 		}
 	}
+}
+
+// ended is what the command says of the end of its flows.
+func ended(e *env, cfg *config.Config, file string, err error) error {
 	if err != nil && e.ctx.Err() == nil {
 		return fmt.Errorf("run %s: %w", file, whichAddress(cfg, err))
 	}
@@ -96,4 +109,16 @@ func runRun(e *env, file string, o runOptions) error {
 		return fmt.Errorf("stop: %w", err)
 	}
 	return nil
+}
+
+// showWithin bounds how long lanes are waited for that are asked what they do.
+const showWithin = 5 * time.Second
+
+// show prints what the flows of this process are doing.
+func (e *env) show(watch *engine.Watch) {
+	ctx, cancel := context.WithTimeout(e.ctx, showWithin)
+	defer cancel()
+	for _, l := range watch.Live(ctx) {
+		_, _ = fmt.Fprint(e.stdout, l.Text())
+	}
 }

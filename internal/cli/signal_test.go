@@ -167,3 +167,30 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		t.Error("it does not say what was left undone")
 	}
 }
+
+// TestSIGUSR1ShowsWhatTheWorkerDoes: whoever has only the process learns which partitions are mirrored, and goes on.
+func TestSIGUSR1ShowsWhatTheWorkerDoes(t *testing.T) {
+	source, target := testcluster.NewPair(t)
+	if err := testcluster.CreateTopic(t.Context(), source.ClientOpts(), "orders", 3, nil); err != nil {
+		t.Fatal(err)
+	}
+	w := start(t, source, target)
+	claimed(t, target)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	err := testcluster.Await(ctx, "three partitions that are mirrored", func(context.Context) (bool, string, error) {
+		if err := w.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+			return false, "", err
+		}
+		return strings.Contains(w.output(), "flow A->B, this worker: 2 lanes, 3 partitions mirrored, 0 with records on their way"), w.output(), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := w.exit(t); code != ExitOK {
+		t.Errorf("exit code %d after SIGTERM, want %d", code, ExitOK)
+	}
+}

@@ -24,6 +24,7 @@ import (
 	"tidemark/internal/acls"
 	"tidemark/internal/configfile"
 	"tidemark/internal/engine"
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/topics"
@@ -327,7 +328,7 @@ func TestCase78OnlyDifferencesOfACLs(t *testing.T) {
 	}
 	log := &heard{next: io.Discard}
 	target := open("B", kgo.WithHooks(counted))
-	s := topics.NewACLs(open("A"), target, aclRules(t, "c78-.*"), slog.New(slog.NewTextHandler(log, nil)))
+	s := topics.NewACLs(open("A"), target, aclRules(t, "c78-.*"), events.From(slog.New(slog.NewTextHandler(log, nil))))
 	// A broker hears of rules from the controller, a moment after the answer.
 	there := func(prefix string, want int) {
 		t.Helper()

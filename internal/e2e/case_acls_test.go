@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/configfile"
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/internal/topics"
 	"tidemark/mm2"
@@ -72,7 +73,7 @@ func TestCase77ACLsOnRealBrokers(t *testing.T) {
 		return connect(t, alias, cluster(r.BootstrapString(), login(r, user)))
 	}
 	log := &heard{next: &testLog{t: t}}
-	s := topics.NewACLs(login("A", "aclreader"), login("B", "aclwriter"), aclRules(t, "c77-.*"), slog.New(slog.NewTextHandler(log, nil)))
+	s := topics.NewACLs(login("A", "aclreader"), login("B", "aclwriter"), aclRules(t, "c77-.*"), events.From(slog.New(slog.NewTextHandler(log, nil))))
 	rounds := func(says ...string) {
 		t.Helper()
 		f := &flow{tb: t}
@@ -129,7 +130,7 @@ func TestCase76NoAuthorizerOnRealBrokers(t *testing.T) {
 	log := &heard{next: &testLog{t: t}}
 	a := connect(t, "A", cluster(suite.source.BootstrapString(), nil))
 	b := connect(t, "B", cluster(suite.target.BootstrapString(), nil))
-	s := topics.NewACLs(a, b, aclRules(t, ".*"), slog.New(slog.NewTextHandler(log, nil)))
+	s := topics.NewACLs(a, b, aclRules(t, ".*"), events.From(slog.New(slog.NewTextHandler(log, nil))))
 	for range 3 {
 		s.Round(t.Context())
 	}

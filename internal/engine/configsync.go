@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"tidemark/internal/events"
 	"tidemark/internal/ledger"
 	"tidemark/internal/pause"
 	"tidemark/internal/topics"
@@ -69,7 +70,7 @@ func (f *flow) followSettings(ctx context.Context) error {
 	for pause.For(ctx, max(every, time.Second)) {
 		err := f.topics.FollowSettings(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
-			f.log.Warn("settings of topics cannot be read, trying again", "error", err)
+			f.events.Say(events.SettingsAway, "error", err)
 		}
 		failing = err != nil
 	}
@@ -86,7 +87,7 @@ func (f *flow) followACLs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := topics.NewACLs(f.source, f.target, rules, f.log)
+	s := topics.NewACLs(f.source, f.target, rules, f.events)
 	// A worker copies the rules of topics whose lanes it has (rules.Owns), so the first round waits for lanes.
 	for wait := time.Second; pause.For(ctx, wait); {
 		if f.members.idle() {

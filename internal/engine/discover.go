@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tidemark/internal/config"
+	"tidemark/internal/events"
 	"tidemark/internal/groups"
 	"tidemark/internal/mirror"
 	"tidemark/internal/partition"
@@ -45,14 +46,14 @@ func (f *flow) discover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.topics = topics.New(f.source, f.target, rules, f.log)
+	f.topics = topics.New(f.source, f.target, rules, f.events)
 	r, err := f.topics.Round(ctx)
 	if err != nil {
 		return err
 	}
 	f.announce(r)
 	for _, pattern := range unmatched(rules, r.Decisions) {
-		f.log.Warn("no topic of the source is selected by a pattern: there is none of that name yet, or DESCRIBE on it is missing", "pattern", pattern)
+		f.events.Say(events.PatternIdle, "pattern", pattern)
 	}
 	f.apply(r)
 	return nil
@@ -78,7 +79,7 @@ func (f *flow) rediscover(ctx context.Context) error {
 		r, err := f.topics.Round(ctx)
 		if err != nil {
 			if !failing && ctx.Err() == nil {
-				f.log.Warn("topics cannot be looked at, trying again", "error", err)
+				f.events.Say(events.TopicsAway, "error", err)
 			}
 			failing = true
 			continue
@@ -187,7 +188,7 @@ func (f *flow) heartbeats(ctx context.Context) error {
 		}
 		cancel()
 		if err != nil && !failing && ctx.Err() == nil {
-			f.log.Warn("heartbeats cannot be written, trying again", "cluster", f.cfg.Target, "error", f.emit.Denied(heartbeatsTopic, "WRITE", err))
+			f.events.Say(events.HeartbeatsFail, "cluster", f.cfg.Target, "error", f.emit.Denied(heartbeatsTopic, "WRITE", err))
 		}
 		failing = err != nil
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/config"
+	"tidemark/internal/events"
 	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
@@ -34,6 +35,7 @@ var ErrSameCluster = errors.New("source and target are the same cluster")
 type Options struct {
 	InstanceID string // static membership: a restarted worker takes its lanes back at once
 	Log        *slog.Logger
+	Watch      *Watch // told of the flows that run; nil: nobody wants to know
 }
 
 // flow is one running flow.
@@ -42,6 +44,7 @@ type flow struct {
 	client  func(config.Role) config.Cluster
 	selects mm2.Selection // which topics are mirrored, and under which names
 	log     *slog.Logger
+	events  *events.Bus // what happens; the log hangs from it
 	source  *kafka.Client
 	target  *kafka.Client // with lane versions
 	emit    *kafka.Client // plain producer for MirrorMaker's topics on the target
@@ -142,6 +145,7 @@ func startOne(ctx context.Context, cfg *config.Config, fc config.Flow, opts Opti
 // open connects both ends and checks that they are what the file says.
 func open(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options) (*flow, error) {
 	f := &flow{cfg: fc, waits: map[string]*kafka.Waits{}, client: func(r config.Role) config.Cluster { return cfg.Client(fc.Name(), r) }, log: opts.Log.With("flow", fc.Name().String())}
+	f.events = events.From(f.log)
 	client := func(role config.Role, opts ...kgo.Opt) (*kafka.Client, error) {
 		kc, err := f.cluster(role)
 		if err != nil {
@@ -257,7 +261,7 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	l := newLease(session)
 	settings := f.settings(ctx, opts)
 	f.members = &members{
-		group: f.groupName(), topic: ledger.TopicName(f.cfg.Source), instance: opts.InstanceID, lease: l, log: f.log, lanes: map[int32]*ownership{}, stop: ctx,
+		group: f.groupName(), topic: ledger.TopicName(f.cfg.Source), instance: opts.InstanceID, lease: l, events: f.events, lanes: map[int32]*ownership{}, stop: ctx,
 		board: newBoard(settings.Owner), noted: map[int32]string{}, troubles: f.troubles, terms: termsOf(f.cfg, f.sourceID),
 	}
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
@@ -275,9 +279,10 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	settings.Report = f.members.doing
+	settings.Report, settings.Events = f.members.doing, f.events
 	f.mirror = mirror.NewFlow(settings, mirror.Clients{Source: f.source, Target: f.target, SourceMeta: f.sourceMeta, TargetMeta: f.targetMeta, Reads: reads, Writes: writes}, l, f.positions.offerSync, f.log)
 	defer f.mirror.Close()
+	defer opts.Watch.add(f.mirror)()
 	if err := f.discover(ctx); err != nil {
 		return err
 	}

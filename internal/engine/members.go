@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/internal/mirror"
 	"tidemark/internal/notes"
@@ -37,7 +37,7 @@ type members struct {
 	topic    string
 	instance string // static member id; empty: none
 	lease    *lease
-	log      *slog.Logger
+	events   *events.Bus
 	run      func(ctx, abort context.Context, lane int32) error
 	runs     func(lane int32) bool  // whether a lane is taken over and does its work
 	troubles func() []notes.Trouble // of this worker, not of one lane
@@ -93,7 +93,7 @@ func (m *members) assigned(lanes []int32) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.log.Info("lanes assigned", "lanes", lanes, "held", len(m.lanes)+len(lanes))
+	m.events.Say(events.LanesAssigned, "lanes", lanes, "held", len(m.lanes)+len(lanes))
 	for _, n := range lanes {
 		if m.lanes[n] != nil || m.stop.Err() != nil {
 			continue
@@ -138,7 +138,7 @@ func (m *members) own(ctx, abort context.Context, n int32) {
 			case err == nil:
 				m.note(n, false)
 			case errors.Is(err, mirror.ErrUnreleased):
-				m.log.Warn("lane", "lane", n, "error", err)
+				m.events.Publish(events.Event{Kind: events.LaneUnreleased, Lane: n, Details: events.Details("error", err)})
 			}
 			return
 		}
@@ -146,12 +146,12 @@ func (m *members) own(ctx, abort context.Context, n int32) {
 			wait, said = time.Second, ""
 		}
 		m.report(n, retries, fmt.Sprint(err))
-		level := slog.LevelWarn
+		e := events.Event{Kind: events.LaneEnded, Lane: n, Details: events.Details("error", err, "pause", wait)}
 		if said == fmt.Sprint(err) {
-			level = slog.LevelDebug // once in the log; status goes on showing it
+			e.Tone = events.Quiet // once in the log; status goes on showing it
 		}
 		said = fmt.Sprint(err)
-		m.log.Log(ctx, level, "lane ended, trying again", "lane", n, "error", err, "pause", wait)
+		m.events.Publish(e)
 		if !pause.For(ctx, wait) {
 			return
 		}
@@ -195,7 +195,7 @@ func (m *members) confirmed(ctx context.Context) bool {
 
 func (m *members) revoked(lanes []int32) {
 	if len(lanes) > 0 && m.stop.Err() == nil {
-		m.log.Info("lanes go to another worker", "lanes", lanes)
+		m.events.Say(events.LanesRevoked, "lanes", lanes)
 	}
 	m.end(lanes, func(o *ownership) { o.cancel() })
 }
@@ -203,7 +203,7 @@ func (m *members) revoked(lanes []int32) {
 // lost: the coordinator does not know us any more; somebody else may own the lanes already.
 func (m *members) lost(lanes []int32) {
 	if len(lanes) > 0 && m.stop.Err() == nil {
-		m.log.Warn("lanes lost: the group's coordinator does not count this process as a member", "lanes", lanes)
+		m.events.Say(events.LanesLost, "lanes", lanes)
 	}
 	m.lease.end()
 	m.end(lanes, func(o *ownership) { o.abort() })
@@ -249,13 +249,13 @@ func (m *members) heartbeats(ctx context.Context) error {
 		if err != nil {
 			if !away && ctx.Err() == nil && !m.lease.Valid() {
 				away = true
-				m.log.Warn("the target does not answer: nothing is written to it until it does", "cluster", m.client.Cluster().Alias, "error", err)
+				m.events.Say(events.TargetAway, "cluster", m.client.Cluster().Alias, "error", err)
 			}
 			continue
 		}
 		if away {
 			away = false
-			m.log.Info("the target answers again", "cluster", m.client.Cluster().Alias)
+			m.events.Say(events.TargetBack, "cluster", m.client.Cluster().Alias)
 		}
 		switch err := kerr.ErrorForCode(resp.ErrorCode); {
 		case err == nil:
@@ -300,7 +300,7 @@ func (m *members) watch(ctx context.Context) error {
 				return m.denied()
 			case session.Error() != said:
 				said = session.Error()
-				m.log.Warn("this process is not in the lane group, trying again", "group", m.group, "error", session)
+				m.events.Say(events.NotMember, "group", m.group, "error", session)
 			}
 		}
 	}
@@ -339,7 +339,7 @@ func (m *members) leave() {
 	if m.instance == "" && member != "" {
 		// kgo's own goodbye waits for the rebalance that it is in, which can wait for us: ours ends that.
 		if err := m.goodbye(ctx, member); err != nil {
-			m.log.Warn("could not leave the lane group, which counts this process as a member until its session ends", "group", m.group, "session", session, "error", err)
+			m.events.Say(events.LeaveFailed, "group", m.group, "session", session, "error", err)
 		}
 	}
 	go func() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/internal/notes"
 	"tidemark/internal/pause"
@@ -60,7 +61,7 @@ func (m *members) writeNotes(ctx context.Context) error {
 			said = ""
 		case err.Error() != said:
 			said = err.Error()
-			m.log.Warn("what lanes wait for cannot be noted on the target, so status does not know it; trying again", "error", err)
+			m.events.Say(events.NotesFail, "error", err)
 		}
 	}
 	return nil
@@ -127,12 +128,12 @@ func (m *members) tell(lane int32, text string) {
 	case err != nil: // we wrote it
 	case !standing || note.What == "":
 		if m.noted[lane] != "" {
-			m.log.Info("lane runs again", "lane", lane)
+			m.events.Publish(events.Event{Kind: events.LaneRuns, Lane: lane})
 		}
 		delete(m.noted, lane)
 	default:
 		if note.What != retries && note.Why != m.noted[lane] {
-			m.log.Warn("lane does not run", "lane", lane, "since", note.Since.Format(time.RFC3339), "state", note.What, "why", note.Why)
+			m.events.Publish(events.Event{Kind: events.LaneWaits, Lane: lane, Details: events.Details("since", note.Since.Format(time.RFC3339), "state", note.What, "why", note.Why)})
 		}
 		m.noted[lane] = note.Why
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/config"
+	"tidemark/internal/events"
 	"tidemark/internal/groups"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
@@ -36,17 +37,17 @@ func newPositions(f *flow) (*positions, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &positions{flow: f, reader: groups.NewReader(f.source, names, f.log)}
-	p.owner = groups.NewOwner(f.target, p, int32(f.cfg.Lanes), f.cfg.SyncGroupOffsets, f.log)
+	p := &positions{flow: f, reader: groups.NewReader(f.source, names, f.events)}
+	p.owner = groups.NewOwner(f.target, p, int32(f.cfg.Lanes), f.cfg.SyncGroupOffsets, f.events)
 	if f.cfg.EmitCheckpoints {
-		p.checkpoints = groups.NewEmitter(f.emit, f.policy().CheckpointsTopic(f.cfg.Source), f.log)
+		p.checkpoints = groups.NewEmitter(f.emit, f.policy().CheckpointsTopic(f.cfg.Source), f.events)
 	}
 	if f.cfg.EmitOffsetSyncs {
 		at, name, err := f.syncsPlace()
 		if err != nil {
 			return nil, err
 		}
-		p.syncs = groups.NewEmitter(at, name, f.log)
+		p.syncs = groups.NewEmitter(at, name, f.events)
 	}
 	reads, err := f.cluster(config.TargetConsumer)
 	if err != nil {
@@ -101,7 +102,7 @@ func (p *positions) follow(ctx context.Context) error {
 			// All partitions fail alike, again and again.
 			if err := p.rows.Denied(e.Topic, "READ", e.Err); err.Error() != said {
 				said = err.Error()
-				p.flow.log.Warn("the verdicts topic cannot be read, trying again", "partition", e.Partition, "error", err)
+				p.flow.events.Say(events.VerdictsAway, "partition", e.Partition, "error", err)
 			}
 		}
 		if fs.NumRecords() > 0 {
@@ -110,7 +111,7 @@ func (p *positions) follow(ctx context.Context) error {
 		fs.EachRecord(func(r *kgo.Record) {
 			key, err := verdicts.ParseKey(r.Key)
 			if err != nil {
-				p.flow.log.Warn("a record of the verdicts topic is no row and is left out", "partition", r.Partition, "offset", r.Offset, "error", err)
+				p.flow.events.Say(events.RowDamaged, "partition", r.Partition, "offset", r.Offset, "error", err)
 				return
 			}
 			if r.Value == nil {
@@ -119,7 +120,7 @@ func (p *positions) follow(ctx context.Context) error {
 			}
 			row, err := verdicts.ParseRow(r.Value)
 			if err != nil {
-				p.flow.log.Warn("a record of the verdicts topic is no row and is left out", "partition", r.Partition, "offset", r.Offset, "error", err)
+				p.flow.events.Say(events.RowDamaged, "partition", r.Partition, "offset", r.Offset, "error", err)
 				return
 			}
 			p.owner.Apply(key, &row)

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/config"
+	"tidemark/internal/events"
 	"tidemark/internal/pause"
 	"tidemark/internal/terms"
 )
@@ -80,14 +81,14 @@ func (m *members) compare(ctx context.Context) error {
 			was := said[member]
 			switch {
 			case o.differs != "" && o.differs != was.differs:
-				m.log.Warn("another worker of this flow runs with another file: what is mirrored depends on who has which lane; start all workers with one file", "worker", o.name, "differs", o.differs)
+				m.events.Say(events.OtherFile, "worker", o.name, "differs", o.differs)
 			case o.differs == "" && was.differs != "":
-				m.log.Info("a worker of this flow runs with the same file now", "worker", o.name)
+				m.events.Say(events.SameFile, "worker", o.name)
 			}
 		}
 		for member, was := range said {
 			if _, there := others[member]; !there && was.differs != "" {
-				m.log.Info("a worker that ran with another file is gone", "worker", was.name)
+				m.events.Say(events.OtherFileGone, "worker", was.name)
 			}
 		}
 		said = others

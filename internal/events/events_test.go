@@ -32,7 +32,7 @@ func TestToLog(t *testing.T) {
 	var out bytes.Buffer
 	var b Bus
 	b.Listen(ToLog(slog.New(slog.NewTextHandler(&out, nil))))
-	b.Publish(Event{Kind: LaneTaken, Lane: 0, Quiet: true})
+	b.Publish(Event{Kind: LaneTaken, Lane: 0, Tone: Quiet})
 	b.Publish(Event{Kind: LaneTaken, Lane: 1, Details: []slog.Attr{slog.String("how", "former owner ended without release")}})
 	b.Publish(Event{Kind: PartitionStopped, Lane: 1, Partition: "orders-0"})
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")

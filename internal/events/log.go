@@ -5,6 +5,13 @@ import (
 	"log/slog"
 )
 
+// From is a bus from which a log hangs.
+func From(log *slog.Logger) *Bus {
+	b := &Bus{}
+	b.Listen(ToLog(log))
+	return b
+}
+
 // ToLog writes events to a log, each as one line at its level.
 func ToLog(log *slog.Logger) func(Event) {
 	return func(e Event) {

@@ -2,12 +2,12 @@ package groups
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"tidemark/internal/events"
 	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/pause"
@@ -27,15 +27,15 @@ const (
 type Emitter struct {
 	client *kafka.Client
 	topic  string
-	log    *slog.Logger
+	events *events.Bus
 
 	mu   sync.Mutex
 	want map[string]mm2.Record // by key bytes
 }
 
 // NewEmitter writes to partition 0 of topic. The client must have a manual partitioner.
-func NewEmitter(client *kafka.Client, topic string, log *slog.Logger) *Emitter {
-	return &Emitter{client: client, topic: topic, log: log, want: map[string]mm2.Record{}}
+func NewEmitter(client *kafka.Client, topic string, bus *events.Bus) *Emitter {
+	return &Emitter{client: client, topic: topic, events: bus, want: map[string]mm2.Record{}}
 }
 
 // Offer takes a record to be written in place of an older one of its key.
@@ -60,9 +60,9 @@ func (e *Emitter) Run(ctx context.Context) error {
 		err := e.last(ctx, more)
 		switch {
 		case err != nil && !failing && more:
-			e.log.Warn("records for MirrorMaker 2's readers cannot be written, trying again", "topic", e.topic, "error", err)
+			e.events.Say(events.EmitFails, "topic", e.topic, "error", err)
 		case err == nil && failing:
-			e.log.Info("records for MirrorMaker 2's readers are written again", "topic", e.topic)
+			e.events.Say(events.EmitBack, "topic", e.topic)
 		}
 		failing = err != nil
 		if !more {

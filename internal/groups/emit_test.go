@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"tidemark/internal/events"
 	"tidemark/internal/translate"
 	"tidemark/mm2"
 )
@@ -20,7 +21,7 @@ const checkpointsTopic = "A.checkpoints.internal"
 
 func newEmitter(f *fix) *Emitter {
 	cl := openClient(f.T, "B", f.dst, kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	return NewEmitter(cl, checkpointsTopic, slog.New(slog.NewTextHandler(f.log, nil)))
+	return NewEmitter(cl, checkpointsTopic, events.From(slog.New(slog.NewTextHandler(f.log, nil))))
 }
 
 // emitted reads n records of a topic's only partition, as MirrorMaker 2's formatter prints them.

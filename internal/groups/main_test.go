@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
@@ -184,7 +185,7 @@ func openClient(t *testing.T, alias string, c *testcluster.Fake, opts ...kgo.Opt
 
 // newOwner is a process that takes all lanes over, with the log's rows read.
 func (f *fix) newOwner(write bool) *Owner {
-	o := NewOwner(f.target, f.env, lanes, write, slog.New(slog.NewTextHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	o := NewOwner(f.target, f.env, lanes, write, events.From(slog.New(slog.NewTextHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
 	o.now = f.clock.now
 	for n := range int32(lanes) {
 		o.Own(n, true)
@@ -374,7 +375,7 @@ func reader(t *testing.T, c *kafka.Client, log *logged) *Reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewReader(c, filter, slog.New(slog.NewTextHandler(log, nil)))
+	return NewReader(c, filter, events.From(slog.New(slog.NewTextHandler(log, nil))))
 }
 
 func keyOf(group string, p int32) verdicts.Key {

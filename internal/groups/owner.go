@@ -2,10 +2,10 @@ package groups
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
@@ -57,7 +57,7 @@ type Owner struct {
 	env    Environment
 	lanes  int32
 	sync   bool // write positions; otherwise checkpoints only
-	log    *slog.Logger
+	events *events.Bus
 	now    func() time.Time
 	wake   chan struct{}
 
@@ -88,9 +88,9 @@ type group struct {
 }
 
 // NewOwner makes an Owner. With write off positions are not committed on the target.
-func NewOwner(target *kafka.Client, env Environment, lanes int32, write bool, log *slog.Logger) *Owner {
+func NewOwner(target *kafka.Client, env Environment, lanes int32, write bool, bus *events.Bus) *Owner {
 	return &Owner{
-		target: target, env: env, lanes: lanes, sync: write, log: log, now: time.Now, wake: make(chan struct{}, 1),
+		target: target, env: env, lanes: lanes, sync: write, events: bus, now: time.Now, wake: make(chan struct{}, 1),
 		owned: map[int32]time.Time{}, rows: map[verdicts.Key]verdicts.Row{}, missing: map[verdicts.Key]int{},
 		told: map[verdicts.Key]time.Time{}, unknown: map[string]time.Time{}, dirty: map[string]bool{}, groups: map[string]*group{},
 	}
@@ -212,16 +212,16 @@ func (o *Owner) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil && !failing:
-			o.log.Warn("positions of some groups cannot be written to the target, trying again", "error", err)
+			o.events.Say(events.CommitsFail, "error", err)
 		case err == nil && failing:
-			o.log.Info("positions are written to the target again")
+			o.events.Say(events.CommitsBack)
 		}
 		failing = err != nil
 		if now := o.now(); now.Sub(saidAt) >= tell {
 			saidAt = now
 			if s := Summary(o.States()); s != said {
 				said = s
-				o.log.Info("groups", "summary", s)
+				o.events.Say(events.GroupsSummary, "summary", s)
 			}
 		}
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"tidemark/internal/consumer"
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/internal/notes"
 	"tidemark/internal/partition"
@@ -62,7 +62,7 @@ func (s Snapshot) ByPartition() map[partition.ID][]verdicts.Commit {
 type Reader struct {
 	source *kafka.Client
 	names  *mm2.Filter
-	log    *slog.Logger
+	events *events.Bus
 	last   Snapshot
 	stale  map[string]time.Time // groups that do not answer, since when
 	denied map[string]bool      // groups on which a right is missing
@@ -74,8 +74,8 @@ type Reader struct {
 }
 
 // NewReader makes a Reader of the groups whose names are accepted; the others are listed with the rule that excludes them.
-func NewReader(source *kafka.Client, names *mm2.Filter, log *slog.Logger) *Reader {
-	return &Reader{source: source, names: names, log: log, stale: map[string]time.Time{}}
+func NewReader(source *kafka.Client, names *mm2.Filter, bus *events.Bus) *Reader {
+	return &Reader{source: source, names: names, events: bus, stale: map[string]time.Time{}}
 }
 
 // pollLimit bounds a poll, so that a broker that does not answer does not stop the groups of the others. franz-go would
@@ -207,9 +207,9 @@ func (r *Reader) tell(failed map[string]error, partial *kafka.ErrBrokers) {
 	}
 	switch {
 	case said != "" && (r.said == "" || fresh > 0):
-		r.log.Warn("positions of some groups could not be read, their last known ones stay", "groups", len(failed), "error", said)
+		r.events.Say(events.PositionsMissing, "groups", len(failed), "error", said)
 	case said == "" && r.said != "":
-		r.log.Info("positions of all groups are read again")
+		r.events.Say(events.PositionsWhole)
 	}
 	r.denied = denied
 	r.mu.Lock()
@@ -239,12 +239,12 @@ func (r *Reader) Run(ctx context.Context, interval time.Duration, take func(Snap
 		switch {
 		case err != nil:
 			if !failing {
-				r.log.Warn("positions cannot be read from the source, trying again", "error", err)
+				r.events.Say(events.PositionsAway, "error", err)
 			}
 			failing = true
 		default:
 			if failing {
-				r.log.Info("positions are read from the source again")
+				r.events.Say(events.PositionsBack)
 			}
 			failing = false
 			take(s)

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/consumer"
+	"tidemark/internal/events"
 	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/partition"
@@ -309,18 +309,18 @@ func (o *Owner) note(w *work, s translate.WriteState, after time.Duration) {
 	if !say {
 		return
 	}
-	level := slog.LevelInfo
+	tone := events.Calm
 	switch s.Kind {
 	case translate.Waiting, translate.Refused:
-		level = slog.LevelWarn
+		tone = events.Loud
 	case translate.Written, translate.UpToDate, translate.NotTried:
 		// The normal life of every group; the end of trouble is worth a line.
 		if !said || old != translate.Waiting && old != translate.Refused && old != translate.Active {
-			level = slog.LevelDebug
+			tone = events.Quiet
 		}
 	case translate.NothingToWrite, translate.Active, translate.TargetAhead:
 	}
-	o.log.Log(context.Background(), level, "group", "group", w.id, "state", s.String(), "before", old.String(), "lasted", lasted.Round(time.Millisecond))
+	o.events.Publish(events.Event{Kind: events.Group, Lane: events.NoLane, Tone: tone, Details: events.Details("group", w.id, "state", s.String(), "before", old.String(), "lasted", lasted.Round(time.Millisecond))})
 }
 
 func hexID(id [16]byte) string { return hex.EncodeToString(id[:]) }

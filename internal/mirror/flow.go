@@ -128,8 +128,7 @@ func NewFlow(s Settings, c Clients, lease Lease, syncs SyncSink, log *slog.Logge
 		waits: map[int32]string{}, feeds: map[kafka.TP]*feed{}, lanes: map[int32]*Lane{}, partitions: map[kafka.TP]Partition{},
 	}
 	if f.events == nil {
-		f.events = &events.Bus{}
-		f.events.Listen(events.ToLog(log))
+		f.events = events.From(log)
 	}
 	if c.Reads.Alias == "" {
 		c.Reads = c.Source.Cluster()
@@ -193,12 +192,15 @@ func (f *Flow) SetCommits(c map[kafka.TP][]verdicts.Commit) {
 // hold the lane.
 func (f *Flow) Publish(n int32, key verdicts.Key, row *verdicts.Row) bool {
 	f.mu.Lock()
-	l := f.lanes[n]
+	l, judge := f.lanes[n], f.lanes[ledger.LaneOf(key.Topic, key.Partition, f.Lanes)]
 	f.mu.Unlock()
 	if l == nil {
 		return false
 	}
 	l.post(publish{key: key, row: row})
+	if row == nil && judge != nil {
+		judge.post(forget{key})
+	}
 	return true
 }
 

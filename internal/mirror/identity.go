@@ -79,9 +79,12 @@ func (l *Lane) identify(ctx context.Context, t *lane.Takeover) error {
 	l.id = lane.Identity(got)
 	l.coord.set(got)
 	t.Identified(l.id, l.txid)
-	how := t.How()
+	how, tone := t.How(), events.ByKind
+	if how == lane.First || how == lane.Clean {
+		tone = events.Quiet // the normal case of every lane at every start
+	}
 	l.flow.events.Publish(events.Event{
-		Kind: events.LaneTaken, Lane: l.n, Quiet: how == lane.First || how == lane.Clean, // the normal case of every lane at every start
+		Kind: events.LaneTaken, Lane: l.n, Tone: tone,
 		Details: events.Details("how", how.String(), "producer_id", got.ProducerID, "epoch", got.Epoch),
 	})
 	return nil

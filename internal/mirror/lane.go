@@ -226,6 +226,8 @@ func (l *Lane) handle(e any) {
 		l.rowsFenced(e)
 	case starts:
 		l.started(e)
+	case forget:
+		delete(l.rows, e.key)
 	case describe:
 		e.reply <- l.live()
 	default:

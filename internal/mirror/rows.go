@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"encoding/hex"
+	"hash/fnv"
 	"time"
 
 	"tidemark/internal/events"
@@ -23,6 +24,21 @@ type published struct {
 
 // restateEvery bounds how often a row is written again when only its number changed ("ahead by 10,000", "by 9,000").
 const restateEvery = 2000
+
+// restateAfter is when a row is written again although nothing is news, ms: the group's owner may have deleted it while it did
+// not see the commit, and then waits for it. A row whose lane is in the owner's process is forgotten at once instead (forget).
+// Owners asking the lanes of other workers for rows was rejected: it takes a channel of its own for what hardly ever happens.
+const restateAfter = 3600 * 1000
+
+// due says whether a row is to be written again for its age; rows that were first written together are spread over an hour.
+func (p published) due(key verdicts.Key, t int64) bool {
+	h := fnv.New32a()
+	_, _ = h.Write(key.EncodeKey())
+	return t-p.at >= restateAfter+int64(h.Sum32())%restateAfter
+}
+
+// forget has a row that its owner deleted count as never written.
+type forget struct{ key verdicts.Key }
 
 // translateAll brings the rows of every partition up to date with the source's commits.
 func (l *Lane) translateAll() {
@@ -67,13 +83,15 @@ func (l *Lane) translatePart(p *part) {
 // ones stay what they are until the commit or the partition changes, which is told by other events.
 func (l *Lane) rejudge() {
 	_, commits := l.flow.snapshot()
+	t := now()
 	for _, p := range l.parts {
 		if p.core.Is(lane.Opening) || l.draining {
 			continue
 		}
 		for _, c := range commits[p.TP] {
-			last, known := l.rows[verdicts.Key{Group: c.Group, Topic: p.TP.Topic, Partition: p.TP.Partition}]
-			if !known || last.committed != c.Offset || !last.verdict.IsExact() {
+			key := verdicts.Key{Group: c.Group, Topic: p.TP.Topic, Partition: p.TP.Partition}
+			last, known := l.rows[key]
+			if !known || last.committed != c.Offset || !last.verdict.IsExact() || last.due(key, t) {
 				l.judge(p, c)
 			}
 		}
@@ -85,7 +103,7 @@ func (l *Lane) judge(p *part, c verdicts.Commit) {
 	v := translate.Judge(l.input(p, c))
 	last, known := l.rows[key]
 	t := now()
-	if known && last.committed == c.Offset && last.metadata == c.Metadata {
+	if known && last.committed == c.Offset && last.metadata == c.Metadata && !last.due(key, t) {
 		if last.verdict == v {
 			return
 		}

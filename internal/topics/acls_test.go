@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/mm2"
 )
@@ -90,7 +91,7 @@ func TestPlanACLs(t *testing.T) {
 
 func (p *pair) acls(log *bytes.Buffer) *ACLSyncer {
 	r := rules(p.t, mm2.DefaultPolicy{Aliases: []string{"A", "B"}}, ".*")
-	return NewACLs(p.a, p.b, r, slog.New(slog.NewTextHandler(log, nil)))
+	return NewACLs(p.a, p.b, r, events.From(slog.New(slog.NewTextHandler(log, nil))))
 }
 
 func (p *pair) grant(c *kafka.Client, rules ...kafka.ACL) {

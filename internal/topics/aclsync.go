@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 )
 
@@ -16,14 +16,14 @@ import (
 type ACLSyncer struct {
 	source, target *kafka.Client
 	rules          Rules
-	log            *slog.Logger
+	events         *events.Bus
 	said           map[Fate]string // the topics of rules that are not copied as they are
 	trouble        string
 }
 
 // NewACLs makes an ACLSyncer.
-func NewACLs(source, target *kafka.Client, rules Rules, log *slog.Logger) *ACLSyncer {
-	return &ACLSyncer{source: source, target: target, rules: rules, log: log, said: map[Fate]string{}}
+func NewACLs(source, target *kafka.Client, rules Rules, bus *events.Bus) *ACLSyncer {
+	return &ACLSyncer{source: source, target: target, rules: rules, events: bus, said: map[Fate]string{}}
 }
 
 // Round creates the rules that are missing on the target, and only those. What keeps it from that is said once and stops
@@ -41,11 +41,11 @@ func (s *ACLSyncer) Round(ctx context.Context) {
 	switch {
 	case now == s.trouble:
 	case err == nil:
-		s.log.Info("access rules of topics are copied again")
+		s.events.Say(events.RulesBack)
 	case errors.Is(err, kafka.ErrNoAuthorizer):
-		s.log.Info("access rules of topics are not copied", "why", err)
+		s.events.Say(events.RulesOff, "why", err)
 	default:
-		s.log.Warn("access rules of topics are not copied, trying again", "error", err)
+		s.events.Say(events.RulesFail, "error", err)
 	}
 	s.trouble = now
 }
@@ -71,7 +71,7 @@ func (s *ACLSyncer) round(ctx context.Context) error {
 	var first error
 	for _, a := range missing {
 		if why := failed[a]; why == nil {
-			s.log.Info("access rule copied", "rule", a.String())
+			s.events.Say(events.RuleCopied, "rule", a.String())
 		} else if first == nil {
 			first = why
 		}
@@ -95,7 +95,7 @@ func (s *ACLSyncer) tell(fates map[Fate][]kafka.ACL) {
 		names = slices.Compact(names)
 		all := strings.Join(names, " ")
 		if all != s.said[fate] && all != "" {
-			s.log.Info("access rules of the source", "rules", len(fates[fate]), "topics", strings.Join(names[:min(most, len(names))], " "), "fate", string(fate))
+			s.events.Say(events.RulesOfSource, "rules", len(fates[fate]), "topics", strings.Join(names[:min(most, len(names))], " "), "fate", string(fate))
 		}
 		s.said[fate] = all
 	}

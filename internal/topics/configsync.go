@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 )
 
@@ -151,13 +152,13 @@ func (s *Syncer) changed(st *State, f *followed, done map[string]*string) {
 		return
 	}
 	f.told, f.again = told, true
-	s.log.Info("settings of a remote topic follow the source", "topic", st.Name, "remote", st.Remote, "set", set, "removed", removed)
+	s.events.Say(events.SettingsFollow, "topic", st.Name, "remote", st.Remote, "set", set, "removed", removed)
 }
 
 func (s *Syncer) heals(st *State, f *followed) {
 	if f.refused != "" {
 		f.refused = ""
-		s.log.Info("settings of a remote topic follow the source again", "topic", st.Name, "remote", st.Remote)
+		s.events.Say(events.SettingsBack, "topic", st.Name, "remote", st.Remote)
 	}
 }
 
@@ -208,7 +209,7 @@ func (s *Syncer) complain(news []*State, refused map[string]error) {
 	for _, st := range news {
 		why := refused[st.Remote]
 		if _, is := errors.AsType[*kafka.ErrDenied](why); !is {
-			s.log.Warn("settings of a remote topic do not follow the source, trying again", "topic", st.Name, "remote", st.Remote, "error", why)
+			s.events.Say(events.SettingsStuck, "topic", st.Name, "remote", st.Remote, "error", why)
 			continue
 		}
 		if first == nil {
@@ -217,6 +218,6 @@ func (s *Syncer) complain(news []*State, refused map[string]error) {
 		denied = append(denied, st.Remote)
 	}
 	if len(denied) > 0 {
-		s.log.Warn("settings of remote topics do not follow the source, trying again", "error", first, "topics", len(denied), "names", strings.Join(denied[:min(most, len(denied))], " "))
+		s.events.Say(events.SettingsDenied, "error", first, "topics", len(denied), "names", strings.Join(denied[:min(most, len(denied))], " "))
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/mm2"
 )
@@ -56,7 +57,7 @@ func (p *pair) worker(log *bytes.Buffer, change func(*Rules)) *Syncer {
 	if change != nil {
 		change(&r)
 	}
-	return New(p.a, p.b, r, slog.New(slog.NewTextHandler(log, nil)))
+	return New(p.a, p.b, r, events.From(slog.New(slog.NewTextHandler(log, nil))))
 }
 
 func (p *pair) ctx() context.Context {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sync/errgroup"
 
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/internal/pause"
 )
@@ -45,7 +45,7 @@ type Result struct {
 type Syncer struct {
 	source, target *kafka.Client
 	rules          Rules
-	log            *slog.Logger
+	events         *events.Bus
 	known          map[string]State // by source topic, with ids and settings
 	failed         map[string]string
 	read           time.Time            // when settings were read last
@@ -61,8 +61,8 @@ type Syncer struct {
 const readAgain = time.Minute
 
 // New makes a Syncer.
-func New(source, target *kafka.Client, rules Rules, log *slog.Logger) *Syncer {
-	return &Syncer{source: source, target: target, rules: rules, log: log, known: map[string]State{}, failed: map[string]string{}, follows: map[string]*followed{}, unread: map[string]string{}, without: map[string]string{}}
+func New(source, target *kafka.Client, rules Rules, bus *events.Bus) *Syncer {
+	return &Syncer{source: source, target: target, rules: rules, events: bus, known: map[string]State{}, failed: map[string]string{}, follows: map[string]*followed{}, unread: map[string]string{}, without: map[string]string{}}
 }
 
 // Round looks at both clusters, creates and grows what is missing, and reports. The error says that a cluster could not
@@ -181,7 +181,7 @@ func (s *Syncer) act(ctx context.Context, a Action, configs map[string]kafka.Con
 	}
 	switch {
 	case err == nil:
-		s.log.Info("remote topic created", "topic", a.Topic, "remote", a.Remote, "partitions", a.Partitions)
+		s.events.Say(events.TopicCreated, "topic", a.Topic, "remote", a.Remote, "partitions", a.Partitions)
 	case errors.Is(err, kerr.InvalidReplicationFactor):
 		return fmt.Sprintf("%v: the flow's replication_factor is %d, set it to at most the number of the target's brokers, or to -1 for their default", err, s.rules.ReplicationFactor)
 	case !errors.Is(err, kerr.TopicAlreadyExists):
@@ -202,12 +202,12 @@ func entries(c map[string]kafka.ConfigEntry) map[string]Entry {
 func (s *Syncer) tell(failed map[string]string) {
 	for t, why := range failed {
 		if s.failed[t] != why {
-			s.log.Warn("remote topic is not ready, trying again each round", "topic", t, "error", why)
+			s.events.Say(events.TopicNotReady, "topic", t, "error", why)
 		}
 	}
 	for t := range s.failed {
 		if failed[t] == "" {
-			s.log.Info("remote topic is ready now", "topic", t)
+			s.events.Say(events.TopicReady, "topic", t)
 		}
 	}
 	s.failed = failed

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/events"
 	"tidemark/internal/notes"
 )
 
@@ -130,10 +131,10 @@ func (s *Syncer) tellUnread(looked []*State) {
 		}
 	}
 	for why, names := range alike(fails) {
-		s.log.Warn("settings of topics cannot be read, trying again; records go on, settings do not follow", "error", why, "topics", len(names), "names", short(names))
+		s.events.Say(events.SettingsUnread, "error", why, "topics", len(names), "names", short(names))
 	}
 	if len(heals) > 0 {
 		slices.Sort(heals)
-		s.log.Info("settings of topics can be read again", "topics", len(heals), "names", short(heals))
+		s.events.Say(events.SettingsRead, "topics", len(heals), "names", short(heals))
 	}
 }

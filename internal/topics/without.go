@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 )
 
@@ -39,7 +40,7 @@ func (s *Syncer) createWithout(ctx context.Context, spec kafka.TopicSpec, refusa
 		return err
 	}
 	why := strings.Join(whys, "; ")
-	s.log.Warn("remote topic created without settings that the target refuses", "remote", spec.Name, "error", why)
+	s.events.Say(events.TopicWithout, "remote", spec.Name, "error", why)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.without[spec.Name] = why

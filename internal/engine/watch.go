@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"tidemark/internal/mirror"
+	"tidemark/internal/status"
+)
+
+// Watch tells what the flows of this process are doing, to whoever has given it to Run. Safe for concurrent use.
+type Watch struct {
+	mu    sync.Mutex
+	flows []*mirror.Flow
+}
+
+// Live is a snapshot of every flow that runs here now, by name. What a lane does not tell before ctx ends is left out.
+func (w *Watch) Live(ctx context.Context) []status.Live {
+	w.mu.Lock()
+	flows := slices.Clone(w.flows)
+	w.mu.Unlock()
+	out := make([]status.Live, 0, len(flows))
+	for _, f := range flows {
+		out = append(out, f.Live(ctx))
+	}
+	slices.SortFunc(out, func(a, b status.Live) int { return cmp.Compare(a.Flow, b.Flow) })
+	return out
+}
+
+// add has a flow shown until end is called.
+func (w *Watch) add(f *mirror.Flow) (end func()) {
+	if w == nil {
+		return func() {}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.flows = append(w.flows, f)
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.flows = slices.DeleteFunc(w.flows, func(have *mirror.Flow) bool { return have == f })
+	}
+}
