@@ -246,10 +246,10 @@ func (p *Partition) stop(reason string, final bool, now int64) []Action {
 	return append(append(acts, p.writeHead(now)...), Rejudge{})
 }
 
-// tryAgain says when a stopped partition is tried again: never while the facts are the same, or at the time that is set.
+// tryAgain says when a stopped partition is tried again: at the time that is set, or never while the facts are these.
 func (p *Partition) tryAgain(final bool, now int64) {
-	switch p.final = final; {
-	case final:
+	switch p.final = final || p.absent; {
+	case p.final:
 		p.retryAt = 0
 	case p.retryAt == 0:
 		p.retryAt = now + p.lim.StopRetry

@@ -198,6 +198,21 @@ func TestStoppedTwiceForOneReason(t *testing.T) {
 	}
 }
 
+// A partition that the flow does not name is not tried, whatever it is told to stop for since: nobody wants it mirrored.
+func TestStoppedWhileAbsent(t *testing.T) {
+	l := alive(t, DefaultLimits(), 3)
+	l.step(Absent{})
+	l.step(Stop{Reason: "so"})
+	l.now += 100 * l.lim.StopRetry
+	if l.step(Tick{}); !l.Is(Stopped) {
+		t.Errorf("it is not named, and tried: %s", l.state)
+	}
+	l.step(Named{})
+	if l.step(Tick{}); l.Is(Stopped) {
+		t.Error("it is named again, and not tried")
+	}
+}
+
 // Acknowledgements of heads that were queued before do not count: nothing is read before the head of this try is in the
 // ledger.
 func TestStaleHeads(t *testing.T) {
