@@ -43,6 +43,10 @@ func TestLookedAtWhatCannotBe(t *testing.T) {
 // A partition that was in doubt once and was fenced is not in doubt any more.
 func TestInDoubtOnce(t *testing.T) {
 	l := threeUnits(t)
+	l.step(FenceFailed{"not complete in time"})
+	l.now += l.lim.StopRetry
+	l.step(Tick{})
+	l.step(FenceDone{5})
 	l.step(Looked{[]Landed{{Base: 1, Count: 1, Marker: true}}, 2})
 	l.acked()
 	if !l.Is(Live) || !l.Clean() {
