@@ -61,9 +61,21 @@ func TestInsideABatch(t *testing.T) {
 	if n := p.core.Next(); n != 20 || !p.core.Is(lane.Live) {
 		t.Errorf("next %d, %s", n, p.core.Reason())
 	}
-	f.sink(answerAt(p, 20, dataBatch(t, 15, 10))) // but this one begins inside of what was seen
-	l.handleAll()
-	if n := p.core.Next(); n != 20 {
-		t.Errorf("next %d: a damaged base offset is taken", n)
+}
+
+// A batch cannot begin inside of the one before it, end where it should begin, or stand behind the high watermark: its base
+// offset is damaged, and nothing is passed over for it.
+func TestMisplaced(t *testing.T) {
+	for _, base := range []int64{15, 5, 500} {
+		f, l, p := livePart(t)
+		f.sink(answerAt(p, 0, dataBatch(t, 0, 20)))
+		l.handleAll()
+		got := answerAt(p, 20, dataBatch(t, base, 10))
+		got.HighWatermark = 40
+		f.sink(got)
+		l.handleAll()
+		if n := p.core.Next(); n != 20 {
+			t.Errorf("base offset %d: next %d", base, n)
+		}
 	}
 }
