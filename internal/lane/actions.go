@@ -103,7 +103,7 @@ const (
 	NewsStopped   NewsKind = iota // Why
 	NewsGoesOn                    // Why: what it was stopped for
 	NewsTwice                     // resume is not exact: at most N records will stand twice
-	NewsUncertain                 // what stood on the target was gone before the look: at most N records may be written twice
+	NewsUncertain                 // what stood on the target was gone before the look: at most N records may be written twice, all such looks of this owner together
 	NewsLost                      // N source offsets at most were removed before they were mirrored
 	NewsOthers                    // others wrote N offsets of the remote partition
 	NewsReadAgain                 // reading started again although that should not be needed, Why

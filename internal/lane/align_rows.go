@@ -28,11 +28,8 @@ func (a *aligner) forward() *Mismatch {
 	return nil
 }
 
-// complete tells whether all slots can be used up within a widened row.
-func (a *aligner) complete(wide []alignSpan) bool {
-	i := alignFrom(wide, a.least)
-	return i < len(wide) && wide[i].lo <= a.most
-}
+// complete tells whether all slots can be used up within a widened row. No entry is above most.
+func (a *aligner) complete(wide []alignSpan) bool { return alignFrom(wide, a.least) < len(wide) }
 
 // widen adds to the entries of row r what can be reached by slots whose records the source has lost there. From the
 // highest entry of a span one gets furthest, so the others need no look.

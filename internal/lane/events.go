@@ -8,6 +8,9 @@ import (
 )
 
 // Event is something that happened to a partition. Its String is its line in a transcript.
+//
+// FenceDone and Looked must be the answers to the last FencePart and the last Look, and FenceFailed to the last of both: the
+// caller drops those to earlier ones. A stop begins a fence anew, and nothing in them tells which one they are about.
 type Event interface {
 	fmt.Stringer
 	isEvent()

@@ -107,12 +107,13 @@ func (p *Partition) gone(now int64) []Action {
 	return p.halt("the source topic is gone, not mirrored any more, or hidden from us (DESCRIBE on it is missing)", true, now)
 }
 
-// look begins a look at both ends, unless the partition cannot be mirrored yet.
+// look begins a look at both ends, unless the partition cannot be mirrored yet. A partition in doubt is fenced before (restart),
+// so that no unit which is left in the window can be on the target.
 func (p *Partition) look(now int64) []Action {
 	switch {
 	case p.draining:
 		p.enter(Waiting, now)
-		if p.opened && !p.dirty {
+		if p.opened {
 			p.unsent() // the next owner reads them again
 		}
 		return nil
@@ -156,9 +157,6 @@ func (p *Partition) lookEnded(e LookEnded, now int64) []Action {
 		p.opened, p.m, p.epoch, p.seq = true, e.Map, e.Epoch, 0
 	}
 	p.reopen = false
-	if p.dirty {
-		return append(acts, p.fence(now)...)
-	}
 	p.unsent()
 	return append(acts, p.goLive(now)...)
 }
@@ -246,10 +244,10 @@ func (p *Partition) stop(reason string, final bool, now int64) []Action {
 	return append(append(acts, p.writeHead(now)...), Rejudge{})
 }
 
-// tryAgain says when a stopped partition is tried again: never while the facts are the same, or at the time that is set.
+// tryAgain says when a stopped partition is tried again: at the time that is set, or never while the facts are these.
 func (p *Partition) tryAgain(final bool, now int64) {
-	switch p.final = final; {
-	case final:
+	switch p.final = final || p.absent; {
+	case p.final:
 		p.retryAt = 0
 	case p.retryAt == 0:
 		p.retryAt = now + p.lim.StopRetry

@@ -198,6 +198,82 @@ func TestStoppedTwiceForOneReason(t *testing.T) {
 	}
 }
 
+// A look that fails for a reason that passes is repeated soon; for how often in a row is bounded.
+func TestLooksThatFail(t *testing.T) {
+	l := looking(t)
+	fail := func() {
+		l.step(LookEnded{Err: "no leader", Passes: true})
+		if l.Is(Waiting) {
+			l.now += 2000
+			l.step(Tick{})
+		}
+	}
+	for range patience {
+		if fail(); !l.Is(Opening) {
+			t.Fatalf("%s", l.state)
+		}
+	}
+	if fail(); !l.Is(Stopped) || l.Reason() != "no leader" {
+		t.Fatalf("fails for ever, and is not stopped: %s", l.state)
+	}
+	l.now += l.lim.StopRetry
+	l.step(Tick{})
+	for range patience {
+		if fail(); !l.Is(Opening) {
+			t.Fatalf("%s", l.state)
+		}
+	}
+	l.step(LookEnded{Map: l.Map(), Epoch: 4})
+	if l.acked(); !l.Is(Live) {
+		t.Errorf("%s", l.state)
+	}
+}
+
+// A topic that is made anew while a new partition is being looked at: what the look saw and what the flow knows are not of
+// one topic, and it is looked at again.
+func TestMadeAnewDuringTheFirstLook(t *testing.T) {
+	for _, saw := range []offsetmap.Origin{{SourceTopicID: [16]byte{9}, TargetTopicID: [16]byte{2}}, {SourceTopicID: [16]byte{1}, TargetTopicID: [16]byte{9}}} {
+		l := &aLife{Partition: NewPartition(DefaultLimits(), Past{SourceEnd: -1}), t: t, now: 1_750_000_000_000}
+		l.step(Named{Facts{SourceTopicID: [16]byte{1}, TargetTopicID: [16]byte{2}}})
+		if l.step(LookEnded{Map: offsetmap.New(saw), Epoch: 4}); l.Opened() || !l.Is(Waiting) {
+			t.Errorf("%v: opened %t, %s", saw, l.Opened(), l.state)
+		}
+		l.now += lookAgain
+		if l.step(Tick{}); !l.asked(LookAtEnds{}) {
+			t.Errorf("%v: %v", saw, l.acts)
+		}
+	}
+}
+
+// A reason that comes up again and again does not put off the try that is due.
+func TestStoppedAgainAndAgain(t *testing.T) {
+	l := alive(t, DefaultLimits(), 3)
+	l.step(Stop{Reason: "so"})
+	for range 3 {
+		l.now += l.lim.StopRetry / 3
+		l.step(Stop{Reason: "so"})
+	}
+	l.now++
+	if l.step(Tick{}); l.Is(Stopped) {
+		t.Error("it is never tried again")
+	}
+}
+
+// A partition that the flow does not name is not tried, whatever it is told to stop for since: nobody wants it mirrored.
+func TestStoppedWhileAbsent(t *testing.T) {
+	l := alive(t, DefaultLimits(), 3)
+	l.step(Absent{})
+	l.step(Stop{Reason: "so"})
+	l.now += 100 * l.lim.StopRetry
+	if l.step(Tick{}); !l.Is(Stopped) {
+		t.Errorf("it is not named, and tried: %s", l.state)
+	}
+	l.step(Named{})
+	if l.step(Tick{}); l.Is(Stopped) {
+		t.Error("it is named again, and not tried")
+	}
+}
+
 // Acknowledgements of heads that were queued before do not count: nothing is read before the head of this try is in the
 // ledger.
 func TestStaleHeads(t *testing.T) {
@@ -219,6 +295,10 @@ func TestStaleHeads(t *testing.T) {
 		t.Errorf("%s", l.state)
 	}
 	l.step(HeadAcked{l.heads[0]}) // late, for whatever reason
+	l.now += headEvery
+	if l.step(Tick{}); !l.asked(WriteHead{N: 8, Reason: "so", Opened: true, Epoch: 3}) {
+		t.Errorf("the next head waits for one that is acknowledged: %v", l.acts)
+	}
 	l.step(Stop{Reason: "so"})
 	l.now += l.lim.StopRetry
 	l.step(Tick{})

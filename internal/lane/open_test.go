@@ -84,3 +84,54 @@ func TestBeginsAt(t *testing.T) {
 		}
 	}
 }
+
+// tailLogs are of a source that holds all different records from offset 0 on, those from 10 on in leader epoch 5, and of a target
+// whose last record is our copy of source offset 10. Leader epoch 3 ended where it says.
+type tailLogs struct{ ended int64 }
+
+func (l tailLogs) EpochEnd(epoch int32) (int32, int64, error) {
+	if epoch == 3 {
+		return 3, l.ended, nil
+	}
+	return epoch, 20, nil
+}
+
+func (tailLogs) Tail(_, _ int64, batch func(Landed) (bool, error), record func(TailRecord)) error {
+	_, err := batch(Landed{Base: 10, Count: 1, Ours: true, Epoch: 4})
+	record(TailRecord{Target: 10, Hash: 11})
+	return err
+}
+
+func (tailLogs) Survivors(s *Survivors, to int64) error {
+	for o := s.From(); o < to && !s.Enough(); o++ {
+		if s.Batch(SourceBatch{Base: o, Next: o + 1, Count: 1, LeaderEpoch: 5}) {
+			s.Record(SourceRecord{Offset: o, Hash: uint64(o) + 1})
+		}
+	}
+	return nil
+}
+
+// A tail, also of one record, is settled before the partition goes on, and the leader epochs of what it is a copy of are noted
+// for the next look. A source that was truncated below the tail is refused by the epochs in front of it.
+func TestTailOfOneRecord(t *testing.T) {
+	for ended, want := range map[int64]string{10: "", 8: "truncated to offset 8"} {
+		m := offsetmap.New(offsetmap.Origin{})
+		if err := m.Append(offsetmap.Run{Count: 10}); err != nil {
+			t.Fatal(err)
+		}
+		m.NoteEpoch(3, 0)
+		o := Open(Known{Map: m, Epoch: 4}, Ends{0, 20, 0, 11})
+		if err := o.Settle(tailLogs{ended}); err != nil {
+			t.Fatal(err)
+		}
+		if want != "" {
+			if !strings.Contains(o.Out.Reason, want) {
+				t.Errorf("%q, want %q", o.Out.Reason, want)
+			}
+			continue
+		}
+		if o.Out.Reason != "" || m.Through() != 11 || m.TargetEnd() != 11 || m.LastEpoch() != 5 || m.Others() != 0 {
+			t.Errorf("%q, through %d, target end %d, last leader epoch %d, %d of others", o.Out.Reason, m.Through(), m.TargetEnd(), m.LastEpoch(), m.Others())
+		}
+	}
+}

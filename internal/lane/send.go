@@ -8,7 +8,8 @@ import (
 	"tidemark/offsetmap"
 )
 
-// advance adds what can be done now: skips at the front, units that came back, then new ones.
+// advance adds what can be done now: skips at the front, units that came back, then new ones. Where the partition is held or
+// drains nothing is queued, and nothing can be until it reads again.
 func (p *Partition) advance(acts []Action, now int64) []Action {
 	if p.state != Live {
 		return acts
@@ -25,9 +26,6 @@ func (p *Partition) advance(acts []Action, now int64) []Action {
 	}
 	if p.again && p.Idle() {
 		acts = append(acts, p.readOn(now)...)
-	}
-	if p.held || p.draining || len(p.queue) == 0 {
-		return acts
 	}
 	if n := Group(p.queue, p.lim.MergeTarget); n > 0 && p.room(now) > 0 && (now >= p.lim.HoldOldUntil || p.queuedFresh(now)) {
 		ids := make([]uint64, 0, n)

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/translate"
@@ -232,4 +233,45 @@ func TestDamagedBeginIsNoClaim(t *testing.T) {
 	run.claimed(r, 0)
 	r.write(r.src, &kgo.Record{Topic: "orders", Partition: 0, Value: []byte("new")}, &kgo.Record{Topic: "orders", Partition: 1, Value: []byte("new")})
 	r.holds("orders", map[int32]int{0: 1, 1: 1})
+}
+
+// What an owner wrote down that died before its claim is kept, but for a topic that was created again since.
+func TestBeginOfATopicWrittenDownBefore(t *testing.T) {
+	_, f, l := bareLane(t)
+	f.FromEnd = true
+	old, id := [16]byte{1}, [16]byte{2}
+	c := ledger.NewContents()
+	c.SetStart(ledger.Start{ProducerID: 7}, map[string]ledger.StartTopic{"t": {TopicID: id, Offsets: []int64{50, 50}}})
+	c.SetBegin(ledger.Partition{Topic: "t"}, ledger.Begin{TopicID: old, Offset: 900})
+	c.SetBegin(ledger.Partition{Topic: "t", Partition: 1}, ledger.Begin{TopicID: id, Offset: 40})
+	if err := l.begin(t.Context(), c, lane.First); err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []ledger.Begin{{TopicID: id, Offset: 50}, {TopicID: id, Offset: 40}} {
+		if got := c.Begins[ledger.Partition{Topic: "t", Partition: int32(n)}]; got != want {
+			t.Errorf("partition %d: %+v, want %+v", n, got, want)
+		}
+	}
+}
+
+// Begins stand in the ledger in front of the claim: where the claim is, nothing is decided anew.
+func TestBeginsInFrontOfTheClaim(t *testing.T) {
+	_, _, l := bareLane(t)
+	l.sent()
+	c := ledger.NewContents()
+	for n := range int32(3) {
+		c.SetBegin(ledger.Partition{Topic: "t", Partition: n}, ledger.Begin{Offset: 5})
+	}
+	l.adopt(c, lane.First)
+	begins := 0
+	for _, rec := range l.sent() {
+		switch k, err := ledger.ParseKey(rec.Key); {
+		case err != nil:
+			t.Fatal(err)
+		case k.Kind == ledger.KindBegin:
+			begins++
+		case k.Kind == ledger.KindClaim && begins != 3:
+			t.Errorf("%d begins of 3 stand in front of the claim", begins)
+		}
+	}
 }

@@ -45,7 +45,7 @@ func (l *Lane) blockKey(p *part, number uint32) []byte {
 
 // syncIfDue emits an offset sync for the newest mirrored record, at most once a second and only when there is news.
 func (l *Lane) syncIfDue(p *part, t int64) {
-	if l.flow.syncs == nil || p.lastUp < 0 || p.lastUp == p.syncedUp || t-p.syncedAt < syncEvery {
+	if l.flow.syncs == nil || p.lastUp == p.syncedUp || t-p.syncedAt < syncEvery {
 		return
 	}
 	p.syncedAt, p.syncedUp = t, p.lastUp

@@ -12,7 +12,7 @@ import (
 // intake turns a fetch answer into pieces, for the core to decide about. Damage and what must not be guessed ends them.
 func (l *Lane) intake(e fetched) {
 	p := l.parts[e.TP]
-	if p == nil || p.feed != e.feed || !e.feed.current(e.turn) || !p.core.Reads() {
+	if !e.feed.current(e.turn) || !p.core.Reads() {
 		l.giveBack(e)
 		return
 	}

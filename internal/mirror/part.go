@@ -26,7 +26,7 @@ type part struct {
 
 	syncedAt         int64
 	lastUp, lastDown int64 // last mirrored record, for offset syncs; -1 none
-	syncedUp         int64
+	syncedUp         int64 // as lastUp, when it was synced last
 }
 
 // piece is a fetched batch that the core knows by its ID.

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"context"
 	"encoding/hex"
 	"sync"
 	"testing"
@@ -88,6 +89,10 @@ func TestFenceBeforeTheLookAtBothEnds(t *testing.T) {
 	}
 	l.handle(partFenced{part: p, round: p.round - 1, epoch: 8}) // of an earlier round: nothing
 	l.handle(partFenced{part: p, round: p.round, epoch: 10})
+	l.handle(partLooked{part: p, round: p.round - 1, err: context.DeadlineExceeded})
+	if !p.core.Is(lane.Looking) {
+		t.Fatalf("the answer to an earlier look counts: %s", p.core.Reason())
+	}
 	l.handle(partLooked{part: p, round: p.round})
 	if len(l.looks) != 1 {
 		t.Fatalf("%d looks at both ends after the fence", len(l.looks))
