@@ -71,6 +71,7 @@ func FuzzSyncs(f *testing.F) {
 		{"orders", 3, 150, 310},
 		{"orders", 3, 400, 500},
 		{"orders", 3, 1 << 62, 1 << 61},
+		{"orders", 3, 1<<63 - 2, 1<<63 - 1},
 		{"orders", 3, 5, 7},
 	} {
 		_, value := encode(f, s)
@@ -108,7 +109,7 @@ func checkSync(t *testing.T, table *SyncTable, up, other, largest int64) {
 		}
 		return
 	}
-	if used.Upstream > up || down < used.Downstream || down > used.Downstream+1 || down == used.Downstream+1 && used.Upstream == up || down > largest+1 {
+	if used.Upstream > up || down < used.Downstream || down-used.Downstream > 1 || down != used.Downstream && used.Upstream == up || down-1 > largest {
 		t.Fatalf("%d goes to %d by %v; no sync is above %d", up, down, used, largest)
 	}
 	if n := table.Replays(up, down, NoEnd); n < 0 {
