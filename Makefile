@@ -19,7 +19,7 @@ demo: ## two embedded clusters, records and groups, mirrored before your eyes
 	go run ./cmd/tidemark demo
 
 test: ## all tests, with real Kafka brokers (Java, Maven and kcat are installed if missing and root, jars are fetched once)
-	go test -timeout 28m ./...
+	go test -timeout 40m ./...
 
 race: ## the tests of code that runs concurrently, without real brokers, with the race detector
 	go test -race -timeout 20m $$(go list ./... | grep -v -E '$(REAL)|$(PURE)')
