@@ -4,7 +4,7 @@ package events
 const (
 	PartitionStopped   Kind = "partition stopped"
 	PartitionGoesOn    Kind = "partition goes on"
-	PartitionWaits     Kind = "partition is not mirrored yet"
+	PartitionWaits     Kind = "partition is not mirrored yet (docs/stopped.md)"
 	PartitionFenced    Kind = "partition fenced to settle what is in doubt"
 	PartitionReadAgain Kind = "reading starts again"
 	RecordsTwice       Kind = "resume is not exact: some records may stand twice on the target"

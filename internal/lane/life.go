@@ -1,7 +1,5 @@
 package lane
 
-import "tidemark/offsetmap"
-
 // What the life of a partition waits for, ms.
 const (
 	patience    = 8      // looks that may fail for reasons that pass, such as a leader that is being elected, before it counts as stopped
@@ -76,6 +74,9 @@ func (p *Partition) named(f Facts, now int64) []Action {
 		p.absent, p.reopen = false, p.opened
 		if p.ending {
 			p.ending = false // the stop that waited for the look was for being gone
+			if !p.told {
+				p.reason = ""
+			}
 		}
 		if p.state == Stopped {
 			p.final, p.retryAt = false, now
@@ -393,5 +394,3 @@ func (p *Partition) doing() string {
 
 // Doing is what the partition is about while it is not live or stopped, for people, and since when (ms).
 func (p *Partition) Doing() (what string, since int64) { return p.doing(), p.since }
-
-func sourceOffset(o int64) offsetmap.SourceOffset { return offsetmap.SourceOffset(o) }

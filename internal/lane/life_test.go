@@ -181,6 +181,17 @@ func TestAbsentBeforeTheFirstLook(t *testing.T) {
 	}
 }
 
+// A topic that is out of sight only while the look goes on was never stopped for it, and nothing says so afterwards.
+func TestAbsentOnlyDuringALook(t *testing.T) {
+	l := looking(t)
+	l.step(Absent{})
+	l.step(Named{})
+	l.step(LookEnded{Map: l.m, Epoch: 4})
+	if l.state != Heading || l.Reason() != "" {
+		t.Errorf("%s, as if it had been stopped: %q", l.state, l.Reason())
+	}
+}
+
 // A partition that is stopped for a reason again is tried as the last stop says.
 func TestStoppedTwiceForOneReason(t *testing.T) {
 	l := alive(t, DefaultLimits(), 3)

@@ -228,3 +228,5 @@ func (p *Partition) changed() string {
 	}
 	return cmp.Or(anotherSource(p.m, p.facts.SourceCluster), p.recreated(p.m))
 }
+
+func sourceOffset(o int64) offsetmap.SourceOffset { return offsetmap.SourceOffset(o) }
