@@ -50,6 +50,11 @@ type Policy interface {
 type DefaultPolicy struct {
 	// Separator is replication.policy.separator; "" means DefaultSeparator.
 	Separator string
+	// NoSeparator says that the separator is the empty text, whatever Separator
+	// says: alias and name stand side by side and no name can be taken apart. Java
+	// splits such a name into its characters, so orders comes "from o" there: it
+	// finds cycles of clusters with one letter, and none that is one.
+	NoSeparator bool
 	// DotInternal keeps "." in the names of offset-syncs and checkpoints topics
 	// whatever Separator is: replication.policy.internal.topic.separator.enabled=false.
 	DotInternal bool
@@ -60,6 +65,9 @@ type DefaultPolicy struct {
 }
 
 func (p DefaultPolicy) separator() string {
+	if p.NoSeparator {
+		return ""
+	}
 	if p.Separator == "" {
 		return DefaultSeparator
 	}
@@ -83,6 +91,9 @@ func (p DefaultPolicy) RemoteTopic(source, topic string) string {
 // ".hidden" has the source "".
 func (p DefaultPolicy) TopicSource(topic string) (string, bool) {
 	sep := p.separator()
+	if sep == "" {
+		return "", false
+	}
 	alias, rest, found := strings.Cut(topic, sep)
 	for strings.HasPrefix(rest, sep) {
 		rest = rest[len(sep):]
@@ -162,9 +173,10 @@ type IdentityPolicy struct {
 	// Source is source.cluster.alias: where every topic is taken to come from. ""
 	// means unknown.
 	Source string
-	// Separator, DotInternal and Aliases are as in DefaultPolicy. Source counts as
-	// one of Aliases.
+	// Separator, NoSeparator, DotInternal and Aliases are as in DefaultPolicy. Source
+	// counts as one of Aliases.
 	Separator   string
+	NoSeparator bool
 	DotInternal bool
 	Aliases     []string
 }
@@ -175,7 +187,7 @@ func (p IdentityPolicy) prefixed() DefaultPolicy {
 	if p.Source != "" && !slices.Contains(aliases, p.Source) {
 		aliases = append(slices.Clip(aliases), p.Source)
 	}
-	return DefaultPolicy{Separator: p.Separator, DotInternal: p.DotInternal, Aliases: aliases}
+	return DefaultPolicy{Separator: p.Separator, NoSeparator: p.NoSeparator, DotInternal: p.DotInternal, Aliases: aliases}
 }
 
 // RemoteTopic is the topic itself; heartbeats topics get a prefix.

@@ -294,3 +294,43 @@ func TestTargetTopic(t *testing.T) {
 		t.Errorf("identity: %q", got)
 	}
 }
+
+// TestNoSeparator: with an empty separator MirrorMaker 2 puts alias and name side by side, which nothing takes apart again.
+func TestNoSeparator(t *testing.T) {
+	p := DefaultPolicy{NoSeparator: true, Aliases: []string{"A", "B", ""}}
+	id := IdentityPolicy{NoSeparator: true, Aliases: []string{"A", "B"}}
+	for _, tc := range []struct{ got, want string }{
+		{p.RemoteTopic("A", "orders"), "Aorders"},
+		{p.RemoteTopic("", "orders"), "orders"},
+		{p.CheckpointsTopic(""), "checkpointsinternal"},
+		{p.OffsetSyncsTopic("B"), "mm2-offset-syncsBinternal"},
+		{(DefaultPolicy{NoSeparator: true, DotInternal: true}).CheckpointsTopic(""), ".checkpoints.internal"},
+		{id.RemoteTopic("", "orders"), "orders"},
+		{id.RemoteTopic("", "heartbeats"), "heartbeats"},
+		{id.RemoteTopic("A", "heartbeats"), "Aheartbeats"},
+		{id.CheckpointsTopic("A"), "Acheckpointsinternal"},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("got %s, want %s", tc.got, tc.want)
+		}
+	}
+	for _, topic := range []string{"orders", "Borders", "o", "", "heartbeats"} {
+		if alias, ok := p.TopicSource(topic); ok || p.IsCycle(topic, "B") || p.OriginalTopic(topic) != topic {
+			t.Errorf("%q comes from %q", topic, alias)
+		}
+		if alias, ok := id.TopicSource(topic); ok || id.IsCycle(topic, "") {
+			t.Errorf("%q comes from %q where names are kept", topic, alias)
+		}
+	}
+	f, err := NewFilter([]string{".*"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Selection{Policy: id, Topics: f, Heartbeats: true}
+	if c := s.Select("heartbeats"); c.Mirrored || c.Rule != RuleMM2Internal {
+		t.Errorf("heartbeats: %+v", c)
+	}
+	if c := s.Select("orders"); !c.Mirrored {
+		t.Errorf("orders: %+v", c)
+	}
+}

@@ -144,6 +144,8 @@ func (s Selection) refuse(topic string) (Choice, bool) {
 		return no(RuleOwn, "a topic of Tidemark's own")
 	case p.IsMM2Internal(topic):
 		return no(RuleMM2Internal, "an internal topic of MirrorMaker 2")
+	case topic == HeartbeatsTopic && s.keeps(topic):
+		return no(RuleMM2Internal, "its copy would have the same name, and the target's own heartbeats are in that")
 	case p.IsInternal(topic) && !s.Topics.asked(topic):
 		begin := topic[:prefixLen(topic)]
 		return no(RuleInternalName, "internal by its name: only a pattern that begins with %q too takes it, or an empty %s", begin, s.Topics.exclude.key)

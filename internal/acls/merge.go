@@ -167,9 +167,9 @@ func heartbeats(cfg *config.Config, flows []config.Flow) map[string][]string {
 				continue
 			}
 			p := policy(cfg, f)
-			s := mm2.Selection{Policy: p, Source: f.Source, Target: f.Target, Topics: filter, Heartbeats: f.ReplicateHeartbeats}
+			s := mm2.Selection{Policy: p, Source: f.SourceAlias, Target: f.TargetAlias, Topics: filter, Heartbeats: f.ReplicateHeartbeats}
 			for _, name := range out[f.Source] {
-				if remote := p.RemoteTopic(f.Source, name); s.Select(name).Mirrored && !slices.Contains(out[f.Target], remote) {
+				if remote := p.RemoteTopic(f.SourceAlias, name); s.Select(name).Mirrored && !slices.Contains(out[f.Target], remote) {
 					out[f.Target] = append(out[f.Target], remote)
 				}
 			}

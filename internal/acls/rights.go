@@ -126,7 +126,7 @@ func (c *collector) flow(f config.Flow) {
 	if err != nil {
 		filter = nil // the configuration refuses such a file; without a filter no literal name is left out
 	}
-	s := mm2.Selection{Policy: policy(c.cfg, f), Source: f.Source, Target: f.Target, Topics: filter, Heartbeats: f.ReplicateHeartbeats}
+	s := mm2.Selection{Policy: policy(c.cfg, f), Source: f.SourceAlias, Target: f.TargetAlias, Topics: filter, Heartbeats: f.ReplicateHeartbeats}
 	c.topics(f, s)
 	c.groups(f)
 	c.own(f, s.Policy)
@@ -170,7 +170,7 @@ func (c *collector) topics(f config.Flow, s mm2.Selection) {
 			if choice.Rule == mm2.RuleHeartbeats {
 				unless = c.without("ReplicateHeartbeats", "false")
 			}
-			c.mirrored(f, named(Topic, name), named(Topic, s.Policy.RemoteTopic(f.Source, name)), unless)
+			c.mirrored(f, named(Topic, name), named(Topic, s.Policy.RemoteTopic(f.SourceAlias, name)), unless)
 		}
 	}
 }
@@ -218,7 +218,7 @@ func remoteSpan(f config.Flow, p mm2.Policy, s span) span {
 	if s.open && f.Policy == config.PolicyIdentity {
 		return s // RemoteTopic renames heartbeats topics, which a prefix is not; they have rules of their own
 	}
-	s.text = p.RemoteTopic(f.Source, s.text)
+	s.text = p.RemoteTopic(f.SourceAlias, s.text)
 	return s
 }
 
@@ -265,7 +265,7 @@ func (c *collector) own(f config.Flow, p mm2.Policy) {
 		to(Write, "own a lane, and fence its former owner", "")
 	c.on(f.Target, f, named(Group, "tidemark."+f.Name().String())).to(Describe, "see the group of workers", "").to(Read, "share the lanes among workers", "")
 	if f.EmitCheckpoints {
-		c.written(f, f.Target, p.CheckpointsTopic(f.Source), "checkpoints", c.without("EmitCheckpoints", "false"))
+		c.written(f, f.Target, p.CheckpointsTopic(f.SourceAlias), "checkpoints", c.without("EmitCheckpoints", "false"))
 	}
 	if f.EmitHeartbeats {
 		c.written(f, f.Target, mm2.HeartbeatsTopic, "heartbeats", c.without("EmitHeartbeats", "false"))
@@ -273,9 +273,9 @@ func (c *collector) own(f config.Flow, p mm2.Policy) {
 	if f.EmitOffsetSyncs {
 		off := c.without("EmitOffsetSyncs", "false")
 		if f.OffsetSyncsLocation == config.LocationTarget {
-			c.written(f, f.Target, p.OffsetSyncsTopic(f.Source), "offset syncs", off)
+			c.written(f, f.Target, p.OffsetSyncsTopic(f.SourceAlias), "offset syncs", off)
 		} else {
-			c.written(f, f.Source, p.OffsetSyncsTopic(f.Target), "offset syncs", off+" or "+c.without("OffsetSyncsLocation", config.LocationTarget))
+			c.written(f, f.Source, p.OffsetSyncsTopic(f.TargetAlias), "offset syncs", off+" or "+c.without("OffsetSyncsLocation", config.LocationTarget))
 		}
 	}
 }
@@ -329,9 +329,5 @@ func (c *collector) width(what, pattern string, s span, field, excludeField stri
 
 // policy is the replication policy of a flow.
 func policy(cfg *config.Config, f config.Flow) mm2.Policy {
-	d := mm2.DefaultPolicy{Separator: f.Separator, DotInternal: !f.InternalSeparator, Aliases: slices.Sorted(maps.Keys(cfg.Clusters))}
-	if f.Policy == config.PolicyIdentity {
-		return mm2.IdentityPolicy{Source: f.Source, Separator: d.Separator, DotInternal: d.DotInternal, Aliases: d.Aliases}
-	}
-	return d
+	return cfg.Policy(f)
 }

@@ -14,16 +14,17 @@ import (
 // tidemark-verdicts.<alias>.internal.
 const maxAlias = 100
 
-// Check judges what all kinds of file have in common, once every field has its value. It fills in the one value that
-// follows from others (PositionsInterval) and otherwise changes nothing.
+// Check judges what all kinds of file have in common, once every field has its value. It fills in the two values that
+// follow from others (PositionsInterval, and Policy where nothing is put in front of names) and otherwise changes nothing.
 func (d *Draft) Check() {
 	r, c := &d.Report, d.config
 	for _, alias := range slices.Sorted(maps.Keys(c.Clusters)) {
-		checkAlias(r, alias, d.clusters[alias])
+		d.checkCluster(alias)
 	}
 	enabled := 0
 	for i := range c.Flows {
 		f := &c.Flows[i]
+		d.keepNames(f)
 		if f.Enabled {
 			enabled++
 		}
@@ -37,10 +38,18 @@ func (d *Draft) Check() {
 	checkLoops(r, c, d.flows)
 }
 
-func checkAlias(r *report.Report, alias string, here report.At) {
+// checkCluster judges a cluster's alias. That of a source is in the names of the flow's own topics; that of a cluster that is
+// only written to need not be in any name, see checkNames.
+func (d *Draft) checkCluster(alias string) {
+	r, here := &d.Report, d.clusters[alias]
+	reads := func(f Flow) bool { return f.Source == alias }
+	writes := func(f Flow) bool { return f.Target == alias }
+	flows := d.EnabledFlows()
+	onlyTarget := slices.ContainsFunc(flows, writes) && !slices.ContainsFunc(flows, reads)
 	switch {
 	case strings.Contains(alias, "->"):
 		r.Problem(here, fmt.Sprintf(`alias %q contains "->", which separates the two aliases of a flow`, alias), "rename the cluster")
+	case onlyTarget && !strings.Contains(alias, ">"): // the name of a flow has one
 	case !setting.InTopicName(alias):
 		r.Problem(here, fmt.Sprintf("alias %q cannot stand in a topic name", alias), "use letters, digits, dots, underscores and hyphens")
 	case len(alias) > maxAlias:
@@ -62,17 +71,61 @@ func checkFlow(r *report.Report, c *Config, f Flow, where Places) {
 			r.Problem(here, fmt.Sprintf("flow %s: there is no cluster %q", f.Name(), side.alias), do)
 			continue
 		}
-		if f.Separator != "" && strings.Contains(side.alias, f.Separator) {
-			// topicSource("us.west.t") would be "us": cycles would go unseen and remote topics unrecognised.
-			r.Problem(where.of("Separator"), fmt.Sprintf("flow %s: alias %q contains the separator %q, so names such as %q cannot be taken apart again",
-				f.Name(), side.alias, f.Separator, side.alias+f.Separator+"topic"), "rename the cluster, or choose another separator")
-		}
 	}
+	checkNames(r, c, f, where)
 	if f.Source == f.Target {
 		r.Problem(where.of(""), fmt.Sprintf("flow %s: source and target are the same cluster", f.Name()), "name two clusters")
 	}
 	if f.Enabled && len(f.Topics) == 0 {
 		r.NoteOn(where.of("Topics").Line, "Topics", "flow %s mirrors no topic: its list of topics is empty", f.Name())
+	}
+}
+
+// keepNames makes the policy of a flow what it is in effect: with nothing to put in front of names they are kept. In
+// MirrorMaker 2 that was the way to keep them before there was a policy for it.
+func (d *Draft) keepNames(f *Flow) {
+	if f.Policy != PolicyDefault || f.Separator != "" || f.SourceAlias != "" {
+		return
+	}
+	f.Policy = PolicyIdentity
+	line := d.flows[f.Name()].of("Separator").Line
+	d.NoteOn(line, "Separator", "flow %s: separator and alias of the source are empty, so topics keep their names: that is the identity policy in effect, with its limits; say %s instead", f.Name(), identityKey(d.config))
+}
+
+// identityKey is how a kind of file asks for the identity policy.
+func identityKey(c *Config) string {
+	if c.Properties() {
+		return "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+	}
+	return "policy: identity"
+}
+
+// checkNames judges what a flow puts into names of topics.
+func checkNames(r *report.Report, c *Config, f Flow, where Places) {
+	if f.Separator == "" && f.Policy == PolicyDefault {
+		r.Problem(where.of("Separator"), fmt.Sprintf("flow %s: without a separator topic orders of %s would be called %q, and no such name can be taken apart again", f.Name(), f.Source, f.SourceAlias+"orders"),
+			"to keep names write "+identityKey(c)+"; otherwise choose a separator")
+	}
+	for _, side := range []struct {
+		field, alias, key string
+		named             bool // the alias is in names of topics
+	}{
+		{"SourceAlias", f.SourceAlias, c.FlowKey("SourceAlias"), true},
+		{"TargetAlias", f.TargetAlias, c.FlowKey("TargetAlias"), f.EmitOffsetSyncs && f.OffsetSyncsLocation == LocationSource},
+	} {
+		_, given := where[side.field]
+		switch {
+		case side.alias == "": // ".orders" is a name, too
+		case f.Separator != "" && strings.Contains(side.alias, f.Separator):
+			// topicSource("us.west.t") would be "us": cycles would go unseen and remote topics unrecognised.
+			r.Problem(where.of("Separator"), fmt.Sprintf("flow %s: alias %q contains the separator %q, so names such as %q cannot be taken apart again",
+				f.Name(), side.alias, f.Separator, side.alias+f.Separator+"topic"), "rename the cluster, choose another separator, or give it another name in topics with "+side.key)
+		case !f.Enabled || !side.named || side.field == "SourceAlias" && !given: // the alias of a source that is its cluster's was judged with that
+		case !setting.InTopicName(side.alias):
+			r.Problem(where.of(side.field), fmt.Sprintf("flow %s: alias %q cannot stand in a topic name, as it does in the one of offset syncs, checkpoints or records", f.Name(), side.alias), "use letters, digits, dots, underscores and hyphens: "+side.key+" gives another name")
+		case len(side.alias) > maxAlias:
+			r.Problem(where.of(side.field), fmt.Sprintf("flow %s: the alias has %d characters", f.Name(), len(side.alias)), fmt.Sprintf("use at most %d: it becomes part of topic names", maxAlias))
+		}
 	}
 }
 

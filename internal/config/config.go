@@ -70,6 +70,11 @@ type Flow struct {
 	Target  string `yaml:"to"`   // alias
 	Enabled bool   `yaml:"enabled" mm2:"enabled"`
 
+	// What the two clusters are called in the names of remote and internal topics and in heartbeats: Source and Target, unless
+	// the file says otherwise. They may be empty. What is Tidemark's own is named by Source and Target.
+	SourceAlias string `yaml:"source_alias" mm2:"source.cluster.alias" kind:"alias"`
+	TargetAlias string `yaml:"target_alias" mm2:"target.cluster.alias" kind:"alias"`
+
 	Topics                  []string `yaml:"topics" mm2:"topics" kind:"patterns"` // an empty list selects nothing
 	TopicsExclude           []string `yaml:"topics_exclude" mm2:"topics.exclude" kind:"patterns"`
 	Groups                  []string `yaml:"groups" mm2:"groups" kind:"patterns"`
@@ -77,7 +82,7 @@ type Flow struct {
 	ConfigPropertiesExclude []string `yaml:"config_properties_exclude" mm2:"config.properties.exclude" kind:"patterns"`
 
 	Policy            string `yaml:"policy" choice:"default identity"`
-	Separator         string `yaml:"separator" mm2:"replication.policy.separator" kind:"separator"`
+	Separator         string `yaml:"separator" mm2:"replication.policy.separator" kind:"separator"`                // may be empty where names are kept
 	InternalSeparator bool   `yaml:"internal_separator" mm2:"replication.policy.internal.topic.separator.enabled"` // internal topic names use Separator too (KIP-949); otherwise "."
 
 	// Replication factors: at least 1, or -1 for the broker's default.

@@ -12,6 +12,7 @@ import (
 func DefaultFlow(source, target string) Flow {
 	return Flow{
 		Source: source, Target: target, Enabled: true,
+		SourceAlias: source, TargetAlias: target,
 
 		Topics:                  mm2.DefaultTopics(),
 		TopicsExclude:           mm2.DefaultTopicsExclude(),

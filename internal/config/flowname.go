@@ -16,7 +16,9 @@ func (n FlowName) String() string { return n.Source + "->" + n.Target }
 func ParseFlow(s string) (FlowName, error) {
 	s = strings.TrimSpace(s)
 	source, target, ok := strings.Cut(s, "->")
+	more := ">"
 	if !ok {
+		more = ":>"
 		source, target, ok = strings.Cut(s, ":")
 	}
 	source, target = strings.TrimSpace(source), strings.TrimSpace(target)
@@ -29,7 +31,7 @@ func ParseFlow(s string) (FlowName, error) {
 		return FlowName{}, fmt.Errorf("flow %q: two aliases are needed; write A:B, or 'A->B' in quotes", s)
 	case source == "" || target == "":
 		return FlowName{}, fmt.Errorf("flow %q: an alias is missing; write A:B, or 'A->B' in quotes", s)
-	case strings.ContainsAny(target, ":>") || strings.Contains(source, ":"):
+	case strings.ContainsAny(target, more) || strings.Contains(source, ":"):
 		return FlowName{}, fmt.Errorf("flow %q: more than two aliases; write A:B, or 'A->B' in quotes", s)
 	}
 	return FlowName{Source: source, Target: target}, nil
@@ -48,13 +50,13 @@ func (c *Config) Flow(arg string) (Flow, error) {
 		return enabled[0], nil
 	}
 	name, err := ParseFlow(arg)
-	if err != nil {
-		return Flow{}, err
-	}
 	for _, f := range c.Flows {
-		if f.Name() == name {
+		if f.Source+":"+f.Target == arg || err == nil && f.Name() == name { // the alias of a target may have colons
 			return f, nil
 		}
+	}
+	if err != nil {
+		return Flow{}, err
 	}
 	return Flow{}, fmt.Errorf("flow %s: %w in %s, it has %s", name, ErrNoFlow, c.File, flowList(c.Flows))
 }

@@ -22,6 +22,7 @@ func TestParseFlow(t *testing.T) {
 		{arg: "A", problem: "two aliases"},
 		{arg: "A:", problem: "missing"},
 		{arg: "->B", problem: "missing"},
+		{arg: "A->b~:/?#", source: "A", target: "b~:/?#"},
 		{arg: "A:B:C", problem: "more than two"},
 		{arg: "A->B->C", problem: "more than two"},
 		{arg: "A:B->C", problem: "more than two"},
@@ -59,6 +60,11 @@ flows: [{from: B, to: A, enabled: false}, {from: A, to: B}]`))
 	if _, err := c.Flow("A-"); err == nil || errors.Is(err, config.ErrNoFlow) {
 		t.Errorf("an unquoted arrow: %v", err)
 	}
+	c.Flows[0].Target = "b~:/?#"
+	if f, err := c.Flow("A:b~:/?#"); err != nil || f.Target != "b~:/?#" {
+		t.Errorf("a target with a colon: %v, %v", f, err)
+	}
+	c.Flows[0].Target = "B"
 	c.Flows[1].Enabled = true
 	if _, err := c.Flow(""); err == nil || !strings.Contains(err.Error(), "2 enabled flows") {
 		t.Errorf("two enabled flows: %v", err)

@@ -31,7 +31,7 @@ func (c *Config) Selection(f Flow) (mm2.Selection, error) {
 
 func (c *Config) oneWay(f Flow) (mm2.Selection, error) {
 	topics, err := mm2.NewKeyedFilter("topics", f.Topics, f.TopicsExclude)
-	return mm2.Selection{Policy: c.Policy(f), Source: f.Source, Target: f.Target, Topics: topics, Heartbeats: f.ReplicateHeartbeats}, err
+	return mm2.Selection{Policy: c.Policy(f), Source: f.SourceAlias, Target: f.TargetAlias, Topics: topics, Heartbeats: f.ReplicateHeartbeats}, err
 }
 
 // GroupNames is what decides about the names of groups whose positions are carried. The error is an *mm2.PatternError,
@@ -42,9 +42,14 @@ func (f Flow) GroupNames() (*mm2.Filter, error) {
 
 // Policy is the replication policy of a flow, which gives topics their names on its target.
 func (c *Config) Policy(f Flow) mm2.Policy {
-	aliases := slices.Sorted(maps.Keys(c.Clusters))
-	if f.Policy == PolicyIdentity {
-		return mm2.IdentityPolicy{Source: f.Source, Separator: f.Separator, DotInternal: !f.InternalSeparator, Aliases: aliases}
+	aliases := slices.Collect(maps.Keys(c.Clusters))
+	for _, f := range c.Flows {
+		aliases = append(aliases, f.SourceAlias, f.TargetAlias)
 	}
-	return mm2.DefaultPolicy{Separator: f.Separator, DotInternal: !f.InternalSeparator, Aliases: aliases}
+	slices.Sort(aliases)
+	d := mm2.DefaultPolicy{Separator: f.Separator, NoSeparator: f.Separator == "", DotInternal: !f.InternalSeparator, Aliases: slices.Compact(aliases)}
+	if f.Policy == PolicyIdentity {
+		return mm2.IdentityPolicy{Source: f.SourceAlias, Separator: d.Separator, NoSeparator: d.NoSeparator, DotInternal: d.DotInternal, Aliases: d.Aliases}
+	}
+	return d
 }

@@ -60,8 +60,8 @@ func checkParsed(t failer, c *config.Config, err error) {
 		_, target := c.Clusters[f.Target]
 		positive := f.RefreshTopicsInterval > 0 && f.RefreshGroupsInterval > 0 && f.EmitCheckpointsInterval > 0 &&
 			f.SyncGroupOffsetsInterval > 0 && f.PositionsInterval > 0 && f.HeartbeatsInterval > 0 && f.SyncTopicConfigsInterval > 0 && f.SyncTopicACLsInterval > 0
-		if !source || !target || f.Source == f.Target || !positive || f.Separator == "" || f.Lanes < 1 || f.MemoryBytes < 1<<20 ||
-			f.ReplicationFactor == 0 || strings.Contains(f.Source, f.Separator) || strings.Contains(f.Target, f.Separator) {
+		if !source || !target || f.Source == f.Target || !positive || f.Separator == "" && f.Policy != config.PolicyIdentity || f.Lanes < 1 || f.MemoryBytes < 1<<20 ||
+			f.ReplicationFactor == 0 || f.Separator != "" && (strings.Contains(f.SourceAlias, f.Separator) || strings.Contains(f.TargetAlias, f.Separator)) {
 			t.Fatalf("incomplete flow: %+v", f)
 		}
 		if name, err := config.ParseFlow(f.Name().String()); err != nil || name != f.Name() {
@@ -84,13 +84,13 @@ func checkParsed(t failer, c *config.Config, err error) {
 // TestRandomSettings builds files of random lines from known keys and arbitrary values: never a panic, always complete.
 func TestRandomSettings(t *testing.T) {
 	keys := []string{
-		"clusters", "A.bootstrap.servers", "bootstrap.servers", "A->B.enabled", "B->A.topics", "topics", "replication.factor",
+		"clusters", "source.cluster.alias", "A->B.target.cluster.alias", "A.bootstrap.servers", "bootstrap.servers", "A->B.enabled", "B->A.topics", "topics", "replication.factor",
 		"A->B.replication.policy.class", "replication.policy.separator", "refresh.topics.interval.seconds", "security.protocol",
 		"sasl.mechanism", "A.sasl.jaas.config", "ssl.truststore.certificates", "offset-syncs.topic.location", "enabled",
 		"tidemark.memory.bytes", "tidemark.positions.interval.ms", "config.providers", "A->", "->", "A", "nonsense",
 	}
 	values := []string{
-		"A, B", "A", "x:1", "true", "false", "1", "-1", "0", "IdentityReplicationPolicy", "SASL_SSL", "PLAIN", ".", "", "file",
+		"A, B", "A", "a/b", "x:1", "true", "false", "1", "-1", "0", "IdentityReplicationPolicy", "SASL_SSL", "PLAIN", ".", "", "file",
 		`x.PlainLoginModule required username="u" password="p";`, "${file:x}", "source", "99999999", "-----BEGIN X-----A-----END X-----",
 	}
 	rapid.Check(t, func(t *rapid.T) {

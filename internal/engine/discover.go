@@ -167,7 +167,7 @@ func (f *flow) heartbeats(ctx context.Context) error {
 	failing := false
 	for pause.For(ctx, f.cfg.HeartbeatsInterval) {
 		now := time.Now()
-		h := mm2.Heartbeat{Source: f.cfg.Source, Target: f.cfg.Target, Timestamp: now.UnixMilli()}
+		h := mm2.Heartbeat{Source: f.cfg.SourceAlias, Target: f.cfg.TargetAlias, Timestamp: now.UnixMilli()}
 		key, err := h.AppendKey(nil)
 		if err != nil {
 			return err

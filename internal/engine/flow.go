@@ -225,7 +225,7 @@ func (f *flow) prepare(ctx context.Context) error {
 		topics.VerdictsTopic(ledger.VerdictsName(f.cfg.Source), int32(f.cfg.Lanes), rf),
 	}
 	if f.cfg.EmitCheckpoints {
-		specs = append(specs, topics.CheckpointsTopic(f.policy().CheckpointsTopic(f.cfg.Source), f.cfg.CheckpointsReplicationFactor))
+		specs = append(specs, topics.CheckpointsTopic(f.policy().CheckpointsTopic(f.cfg.SourceAlias), f.cfg.CheckpointsReplicationFactor))
 	}
 	if f.cfg.EmitHeartbeats {
 		specs = append(specs, topics.HeartbeatsTopic(heartbeatsTopic, f.cfg.HeartbeatsReplicationFactor))

@@ -40,7 +40,7 @@ func newPositions(f *flow) (*positions, error) {
 	p := &positions{flow: f, reader: groups.NewReader(f.source, names, f.events)}
 	p.owner = groups.NewOwner(f.target, p, int32(f.cfg.Lanes), f.cfg.SyncGroupOffsets, f.events)
 	if f.cfg.EmitCheckpoints {
-		p.checkpoints = groups.NewEmitter(f.emit, f.policy().CheckpointsTopic(f.cfg.Source), f.events)
+		p.checkpoints = groups.NewEmitter(f.emit, f.policy().CheckpointsTopic(f.cfg.SourceAlias), f.events)
 	}
 	if f.cfg.EmitOffsetSyncs {
 		at, name, err := f.syncsPlace()
@@ -167,7 +167,7 @@ func (p *positions) offerSync(topic string, partition int32, source, target int6
 // syncsPlace is where offset syncs are written: the cluster that the file says, under the other cluster's alias.
 func (f *flow) syncsPlace() (*kafka.Client, string, error) {
 	if f.cfg.OffsetSyncsLocation == "target" {
-		return f.emit, f.policy().OffsetSyncsTopic(f.cfg.Source), nil
+		return f.emit, f.policy().OffsetSyncsTopic(f.cfg.SourceAlias), nil
 	}
 	if f.emitSource == nil {
 		writes, err := f.cluster(config.SourceProducer)
@@ -181,5 +181,5 @@ func (f *flow) syncsPlace() (*kafka.Client, string, error) {
 		f.emitSource = c
 		f.closers = append(f.closers, c.Close)
 	}
-	return f.emitSource, f.policy().OffsetSyncsTopic(f.cfg.Target), nil
+	return f.emitSource, f.policy().OffsetSyncsTopic(f.cfg.TargetAlias), nil
 }

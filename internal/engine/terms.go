@@ -30,6 +30,12 @@ func termsOf(c config.Flow, sourceID string) (t terms.Terms) {
 	t.Add("config_properties_exclude", c.ConfigPropertiesExclude...)
 	t.Add("policy", c.Policy)
 	t.Add("separator", c.Separator)
+	if c.SourceAlias != c.Source { // workers of older builds know no such setting
+		t.Add("source_alias", c.SourceAlias)
+	}
+	if c.TargetAlias != c.Target {
+		t.Add("target_alias", c.TargetAlias)
+	}
 	t.Add("isolation", c.Isolation)
 	t.Add("start", c.Start)
 	t.Add("unmirrored_positions", c.UnmirroredPositions)

@@ -167,7 +167,7 @@ func (r *Reader) partitionRows(contents map[int32]*ledger.Contents, lanes int32,
 
 func (r *Reader) emptyRow(p partition.ID, lane int32, state status.State) *row {
 	w := &row{mapEnd: status.Unknown, visible: status.Unknown, Partition: status.Partition{
-		Topic: p.Topic, Partition: p.Partition, RemoteTopic: r.policy.RemoteTopic(r.flow.Source, p.Topic), Lane: lane, State: state,
+		Topic: p.Topic, Partition: p.Partition, RemoteTopic: r.policy.RemoteTopic(r.flow.SourceAlias, p.Topic), Lane: lane, State: state,
 		MirroredTo: status.Unknown, SourceEnd: status.Unknown, Lag: status.Unknown, TargetStart: status.Unknown, TargetEnd: status.Unknown, Runs: status.Unknown,
 	}}
 	w.source = p

@@ -19,7 +19,7 @@ import (
 // mirrorMakerOf is what is known of MirrorMaker 2's ways by the file.
 func mirrorMakerOf(flow config.Flow, policy mm2.Policy) mirrormaker.Flow {
 	return mirrormaker.Flow{
-		Policy: policy, SourceAlias: flow.Source, TargetAlias: flow.Target,
+		Policy: policy, SourceAlias: flow.SourceAlias, TargetAlias: flow.TargetAlias, SourceCluster: flow.Source, TargetCluster: flow.Target,
 		SyncsOnSource: flow.OffsetSyncsLocation == config.LocationSource, Earliest: flow.UnmirroredPositions == config.UnmirroredEarliest,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"tidemark/internal/config"
 	"tidemark/internal/kafka"
 	"tidemark/internal/partition"
 	"tidemark/internal/status"
@@ -105,7 +106,11 @@ func (b *gathered) targetOnly(committed map[partition.ID]kafka.Committed, positi
 
 // upstream is the source topic that a remote topic's name stands for.
 func (r *Reader) upstream(remote string) (string, bool) {
-	if alias, ok := r.policy.TopicSource(remote); !ok || alias != r.flow.Source {
+	alias, ok := r.policy.TopicSource(remote)
+	if !ok && r.flow.SourceAlias == "" && r.flow.Policy == config.PolicyIdentity && !r.policy.IsHeartbeatsTopic(remote) {
+		return remote, true // a policy that keeps names says nothing about where they come from without an alias
+	}
+	if !ok || alias != r.flow.SourceAlias {
 		return "", false
 	}
 	return r.policy.UpstreamTopic(remote)

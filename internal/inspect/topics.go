@@ -39,7 +39,7 @@ func (r *Reader) Topics(ctx context.Context) (status.Topics, error) {
 func (r *Reader) mirror(t kafka.Topic) status.Mirror {
 	choice := r.topics.Select(t.Name)
 	m := status.Mirror{
-		Topic: t.Name, Partitions: int64(t.Partitions), RemoteTopic: r.policy.RemoteTopic(r.flow.Source, t.Name),
+		Topic: t.Name, Partitions: int64(t.Partitions), RemoteTopic: r.policy.RemoteTopic(r.flow.SourceAlias, t.Name),
 		Rule: string(choice.Rule), Why: choice.Detail,
 	}
 	if t.Err != nil {

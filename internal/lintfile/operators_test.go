@@ -13,12 +13,12 @@ import (
 	"tidemark/internal/lintfile"
 )
 
-// TestOperatorsFiles: ten files as operators of MirrorMaker 2 lay them out. What `tidemark lint` says of each was read by
+// TestOperatorsFiles: files as operators of MirrorMaker 2 lay them out. What `tidemark lint` says of each was read by
 // a person and stands beside it. UPDATE_GOLDEN=1 writes it anew.
 func TestOperatorsFiles(t *testing.T) {
 	t.Setenv("MM2_BLUE", "blue:9092")
 	files, err := filepath.Glob("testdata/operators/*.properties")
-	if err != nil || len(files) != 10 {
+	if err != nil || len(files) < 10 {
 		t.Fatal(files, err)
 	}
 	refused := map[string]bool{"07": true, "08": true, "09": true}

@@ -80,13 +80,14 @@ func (l looker) gaps(f config.Flow) []Finding {
 	into := func(alias string) bool {
 		return slices.ContainsFunc(l.Config.EnabledFlows(), func(o config.Flow) bool { return o.Target == alias && o.EmitHeartbeats })
 	}
-	switch copied := l.policy(f).RemoteTopic(f.Source, "heartbeats"); {
+	switch copied := l.policy(f).RemoteTopic(f.SourceAlias, "heartbeats"); {
 	case !f.EmitHeartbeats:
 		out = append(out, l.about(f, Risk, "EmitHeartbeats",
 			fmt.Sprintf("no heartbeats are written to %s: whoever watches them takes this flow for dead, and flows from %s on have none to carry", f.Target, f.Target), ""))
 	case !f.ReplicateHeartbeats:
 		out = append(out, l.about(f, Risk, "ReplicateHeartbeats",
 			fmt.Sprintf("heartbeats of %s are mirrored only where a pattern names them: without %s MirrorClient does not count %s among the upstream clusters of %s", f.Source, copied, f.Source, f.Target), ""))
+	case l.keepsHeartbeats(f): // none is mirrored, as the names say
 	case !into(f.Source):
 		text := fmt.Sprintf("no flow of this file writes heartbeats to %s, so %s gets no %s, by which MirrorClient finds upstream clusters and measures lag", f.Source, f.Target, copied)
 		if l.Config.Properties() {
@@ -125,12 +126,17 @@ func (l looker) bothWays() []Finding {
 	return out
 }
 
-// shared is about flows from several clusters into one that keep topic names.
+// shared is about flows whose copies are called alike: from several clusters under one alias, or into one under their names.
 func (l looker) shared() []Finding {
 	var out []Finding
 	enabled := l.Config.EnabledFlows()
 	for i, f := range enabled {
 		for _, o := range enabled[i+1:] {
+			if f.Source != o.Source && f.SourceAlias == o.SourceAlias {
+				out = append(out, l.about(o, Risk, "SourceAlias",
+					fmt.Sprintf("%s and %s both call their source %q in names of topics, so nobody can tell their copies apart, and topics with that name in front are copied on by neither", f.Name(), o.Name(), f.SourceAlias),
+					"give each flow an alias of its own"))
+			}
 			if f.Target != o.Target || f.Policy != config.PolicyIdentity || o.Policy != config.PolicyIdentity {
 				continue
 			}

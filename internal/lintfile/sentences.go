@@ -2,7 +2,6 @@ package lintfile
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,11 +19,7 @@ type looker struct {
 }
 
 func (l looker) policy(f config.Flow) mm2.Policy {
-	d := mm2.DefaultPolicy{Separator: f.Separator, DotInternal: !f.InternalSeparator, Aliases: slices.Sorted(maps.Keys(l.Config.Clusters))}
-	if f.Policy == config.PolicyIdentity {
-		return mm2.IdentityPolicy{Source: f.Source, Separator: d.Separator, DotInternal: d.DotInternal, Aliases: d.Aliases}
-	}
-	return d
+	return l.Config.Policy(f)
 }
 
 // flow says what a flow does.
@@ -91,10 +86,18 @@ func alternatives(words []string) string {
 
 func (l looker) names(f config.Flow) string {
 	p := l.policy(f)
-	if f.Policy == config.PolicyIdentity {
-		return fmt.Sprintf("topics keep their names on %s (heartbeats becomes %s)", f.Target, p.RemoteTopic(f.Source, mm2.HeartbeatsTopic))
+	if l.keepsHeartbeats(f) {
+		return fmt.Sprintf("topics keep their names on %s (but for heartbeats, which is not mirrored: %s has its own)", f.Target, f.Target)
 	}
-	return fmt.Sprintf("orders of %s is called %s on %s", f.Source, p.RemoteTopic(f.Source, "orders"), f.Target)
+	if f.Policy == config.PolicyIdentity {
+		return fmt.Sprintf("topics keep their names on %s (heartbeats becomes %s)", f.Target, p.RemoteTopic(f.SourceAlias, mm2.HeartbeatsTopic))
+	}
+	return fmt.Sprintf("orders of %s is called %s on %s", f.Source, p.RemoteTopic(f.SourceAlias, "orders"), f.Target)
+}
+
+// keepsHeartbeats says whether a copy of the heartbeats topic would have the name of the target's own.
+func (l looker) keepsHeartbeats(f config.Flow) bool {
+	return l.policy(f).RemoteTopic(f.SourceAlias, mm2.HeartbeatsTopic) == mm2.HeartbeatsTopic
 }
 
 func (l looker) records(f config.Flow) string {
@@ -158,7 +161,7 @@ func (l looker) checkpoints(f config.Flow) string {
 	if !f.EmitCheckpoints {
 		return "none are written"
 	}
-	return fmt.Sprintf("are written to %s on %s when a position has moved", l.policy(f).CheckpointsTopic(f.Source), f.Target)
+	return fmt.Sprintf("are written to %s on %s when a position has moved", l.policy(f).CheckpointsTopic(f.SourceAlias), f.Target)
 }
 
 func (l looker) offsetSyncs(f config.Flow) string {
@@ -166,15 +169,18 @@ func (l looker) offsetSyncs(f config.Flow) string {
 		return fmt.Sprintf("none are written, and nothing is written to %s", f.Source)
 	}
 	if f.OffsetSyncsLocation == config.LocationTarget {
-		return fmt.Sprintf("are written to %s on %s; nothing is written to %s", l.policy(f).OffsetSyncsTopic(f.Source), f.Target, f.Source)
+		return fmt.Sprintf("are written to %s on %s; nothing is written to %s", l.policy(f).OffsetSyncsTopic(f.SourceAlias), f.Target, f.Source)
 	}
-	return fmt.Sprintf("are written to %s on %s, the source; nothing else is written there", l.policy(f).OffsetSyncsTopic(f.Target), f.Source)
+	return fmt.Sprintf("are written to %s on %s, the source; nothing else is written there", l.policy(f).OffsetSyncsTopic(f.TargetAlias), f.Source)
 }
 
 func (l looker) heartbeats(f config.Flow) string {
 	text := "none are written"
 	if f.EmitHeartbeats {
 		text = fmt.Sprintf("are written to %s on %s every %s", mm2.HeartbeatsTopic, f.Target, span(f.HeartbeatsInterval))
+	}
+	if l.keepsHeartbeats(f) {
+		return fmt.Sprintf("%s; those of %s are not mirrored", text, f.Source)
 	}
 	if f.ReplicateHeartbeats {
 		return fmt.Sprintf("%s; heartbeats topics of %s are mirrored, also where no pattern names them", text, f.Source)

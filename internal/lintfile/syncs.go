@@ -28,9 +28,9 @@ func Wanted(c *config.Config) map[string][]string {
 // syncsTopic is where a flow's offset syncs go.
 func (l looker) syncsTopic(f config.Flow) (alias, topic string) {
 	if f.OffsetSyncsLocation == config.LocationTarget {
-		return f.Target, l.policy(f).OffsetSyncsTopic(f.Source)
+		return f.Target, l.policy(f).OffsetSyncsTopic(f.SourceAlias)
 	}
-	return f.Source, l.policy(f).OffsetSyncsTopic(f.Target)
+	return f.Source, l.policy(f).OffsetSyncsTopic(f.TargetAlias)
 }
 
 // syncsOfAnother is about offset syncs of two mirrors in one topic. Its name says nothing about which of them wrote a sync:
@@ -52,7 +52,7 @@ func (l looker) syncsOfAnother(f config.Flow) []Finding {
 // marks are topics on the target by which a MirrorMaker 2 is known that ran the flow: source offsets, which its dedicated mode
 // keeps and no policy names, and checkpoints, which its connectors on a Connect cluster write as well.
 func (l looker) marks(f config.Flow) []string {
-	return []string{"mm2-offsets." + f.Source + ".internal", l.policy(f).CheckpointsTopic(f.Source)}
+	return []string{"mm2-offsets." + f.Source + ".internal", l.policy(f).CheckpointsTopic(f.SourceAlias)}
 }
 
 // filled is about a first run where a MirrorMaker 2 ran under the same alias: nobody kept which source offset each record of

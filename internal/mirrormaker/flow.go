@@ -11,8 +11,11 @@ import (
 // A Flow is what a flow's file says about how a MirrorMaker 2 names and places what it leaves.
 type Flow struct {
 	Policy                   mm2.Policy
-	SourceAlias, TargetAlias string
-	SyncsOnSource            bool // where offset syncs are; otherwise on the target
+	SourceAlias, TargetAlias string // in names of topics
+	// What the clusters are called in the file: a MirrorMaker 2 names its offsets topic by that.
+	SourceCluster, TargetCluster string
+
+	SyncsOnSource bool // where offset syncs are; otherwise on the target
 	// Earliest: a position below the first record of a remote partition is its oldest one, instead of none.
 	Earliest bool
 }
@@ -47,7 +50,7 @@ func (f Flow) OffsetSyncs() Topic {
 func (f Flow) Heartbeats() Topic { return Topic{Name: mm2.HeartbeatsTopic} }
 
 // offsets is where a MirrorMaker 2 that is no connector of a Connect cluster keeps how far it is. Nobody else writes there.
-func (f Flow) offsets() string { return "mm2-offsets." + f.SourceAlias + ".internal" }
+func (f Flow) offsets() string { return "mm2-offsets." + f.SourceCluster + ".internal" }
 
 // choose decides between a topic and its twins; full are those of them that hold records. The one that the file names
 // wins where it holds any, for that is the one that a MirrorMaker 2 with this file goes on with.
@@ -87,7 +90,7 @@ func (f Flow) SourceTopic(remote string) string {
 			return up
 		}
 	}
-	if rest, ok := strings.CutPrefix(remote, f.SourceAlias); ok {
+	if rest, ok := strings.CutPrefix(remote, f.SourceAlias); ok && f.SourceAlias != "" {
 		if name := strings.TrimLeft(rest, "._-"); name != "" && name != rest {
 			return name
 		}

@@ -40,9 +40,9 @@ func (r *Reader) Besides(ctx context.Context, now time.Time, within time.Duratio
 	}
 	last := r.newest(ctx, t, within)
 	if !last.IsZero() && now.Sub(last) > silent {
-		return fmt.Sprintf("a MirrorMaker 2 ran this flow too; its last record in %s on %s is of %s. If it is gone for good, delete that topic and this note ends", t.Name, r.TargetAlias, last.Format(time.RFC3339))
+		return fmt.Sprintf("a MirrorMaker 2 ran this flow too; its last record in %s on %s is of %s. If it is gone for good, delete that topic and this note ends", t.Name, r.TargetCluster, last.Format(time.RFC3339))
 	}
-	return fmt.Sprintf("a MirrorMaker 2 ran this flow too (its topic %s is on %s): shown is what Tidemark itself knows; `tidemark inspect checkpoints` and `offset-syncs` show what MirrorMaker 2 left", t.Name, r.TargetAlias)
+	return fmt.Sprintf("a MirrorMaker 2 ran this flow too (its topic %s is on %s): shown is what Tidemark itself knows; `tidemark inspect checkpoints` and `offset-syncs` show what MirrorMaker 2 left", t.Name, r.TargetCluster)
 }
 
 // newest is the time of a topic's newest record; zero where there is none, or it cannot be read soon.

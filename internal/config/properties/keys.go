@@ -73,9 +73,8 @@ func reasons() []reason {
 		{anywhere, "Tidemark exports no metrics yet: tidemark status --json says how it stands", []string{
 			"metric.reporters", "metrics.*", "metric.names.formats", "add.source.alias.to.metrics", "auto.include.jmx.reporter",
 		}},
-		{anywhere, "requests have their own time-outs", []string{"admin.timeout.ms", "consumer.poll.timeout.ms"}},
+		{anywhere, "requests have their own time-outs", []string{propAdminTimeout, propPollTimeout}},
 		{anywhere, "topics and access rules are made by requests to the brokers, as the default class does", []string{propForwarding}},
-		{connector, "the aliases are those of the flow's name", []string{"source.cluster.alias", "target.cluster.alias"}},
 		{
 			[]scope{top},
 			"MirrorMaker 2 does not read client settings at top level either; put them after A. or A->B.",

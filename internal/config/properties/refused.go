@@ -19,6 +19,9 @@ const (
 	byteConverter   = "org.apache.kafka.connect.converters.ByteArrayConverter"
 	propForwarding  = "forwarding.admin.class" // KIP-787
 	forwardingAdmin = "org.apache.kafka.clients.admin.ForwardingAdmin"
+
+	propAdminTimeout = "admin.timeout.ms"
+	propPollTimeout  = "consumer.poll.timeout.ms"
 )
 
 // refuse reports what would change the records that are mirrored, or how topics are made, and cannot be done here; going on
@@ -90,7 +93,7 @@ func flowOnlyKeys() []string {
 func connectorKeys() []string {
 	return []string{
 		"transforms*", "predicates*", "name", "connector.class", "config.action.reload", "errors.*", "task.index",
-		"task.assigned.*", "admin.timeout.ms", "consumer.poll.timeout.ms", propForwarding, "source.cluster.alias", "target.cluster.alias", "add.source.alias.to.metrics",
+		"task.assigned.*", propAdminTimeout, propPollTimeout, propForwarding, "source.cluster.alias", "target.cluster.alias", "add.source.alias.to.metrics",
 	}
 }
 

@@ -26,8 +26,14 @@ func connectionOf(side string) []string {
 // MirrorMaker 2's connectors on a Connect cluster has address and security there; its dedicated mode fills them in from
 // "A." and the top level. What stands after "A->B." is the weakest of all layers then, and only address and security are
 // read; in the two other places it reads nothing.
+//
+// Where a cluster is called source, source.cluster.x is a key of that cluster for MirrorMaker 2, and nothing there; whoever
+// writes it means the connector's key.
 func (m *reader) side(e entry.Entry, key string, s scope) bool {
 	for _, side := range sides() {
+		if s == clusterScope && strings.HasPrefix(key, "cluster.") && aliasOf(e, key) == side {
+			key, s = e.Key, topScope
+		}
 		name, ok := strings.CutPrefix(key+".", side+".cluster.") // "source.cluster" as well
 		name = strings.TrimSuffix(name, ".")
 		switch {
@@ -36,7 +42,7 @@ func (m *reader) side(e entry.Entry, key string, s scope) bool {
 		case name == "":
 			m.Warn(e.At(), "unknown key%s", unread(e))
 		case name == "alias":
-			m.sideAlias(e, key, side, s)
+			return false // a setting of a flow
 		default:
 			m.sideKey(e, side, name, s)
 		}
@@ -84,29 +90,6 @@ func (m *reader) sideKey(e entry.Entry, side, name string, s scope) {
 			m.Warn(e.At(), "%s, which is missing: write it there%s", from, unread(e))
 		}
 	}
-}
-
-// sideAlias judges another name for a flow's source or target. MirrorMaker 2 names topics by it, so going on with the
-// flow's own alias would mirror into other topics.
-func (m *reader) sideAlias(e entry.Entry, key, side string, s scope) {
-	const why = "the aliases are those of the flow's name"
-	flows := m.named()
-	if s == flowScope {
-		flows = []config.FlowName{m.flowOf(e, key)}
-	}
-	value, ok := m.text(e)
-	if ok && value == "" {
-		m.Idle(e.At(), "it is empty; %s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
-		return
-	}
-	for _, f := range flows {
-		if ok && s != clusterScope && value != on(side, f) && m.enabled(f) {
-			m.Problem(e.At(), fmt.Sprintf("MirrorMaker 2 calls the %s of %s %q here, and names remote and internal topics by that", side, f, value),
-				"remove it, or call the cluster so everywhere in the file")
-			return
-		}
-	}
-	m.Idle(e.At(), "%s%s", why, m.fill(e, key, s, ignoredToo(s, key)))
 }
 
 // flowOf is the flow of a key after "A->B.".

@@ -116,11 +116,13 @@ func (s Setting) setText(text string) *report.Fault {
 		do := "write " + strings.Join(s.Choice[:len(s.Choice)-1], ", ") + " or " + s.Choice[len(s.Choice)-1]
 		return report.Wrong(fmt.Sprintf("%q is not one of the choices", text), do)
 	}
-	if s.Kind == "separator" {
-		if !InTopicName(text) {
+	switch {
+	case s.Kind == "alias": // whether it enters a topic name depends on others
+	case s.Kind == "separator":
+		if text != "" && !InTopicName(text) {
 			return report.Wrong(fmt.Sprintf("%q cannot stand in a topic name", text), `use ".", "-", "_", letters or digits`)
 		}
-	} else if text == "" {
+	case text == "":
 		return report.Wrong("is empty", "give a value or remove the key")
 	}
 	s.Value.SetString(text)

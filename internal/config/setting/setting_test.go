@@ -35,7 +35,7 @@ func TestSet(t *testing.T) {
 		{"level", "middle", nil},
 		{"mark", "_", "_"},
 		{"mark", "/", nil},
-		{"mark", "", nil},
+		{"mark", "", ""},
 		{"factor", "-1", int16(-1)},
 		{"factor", "0", nil},
 		{"factor", "32768", nil},

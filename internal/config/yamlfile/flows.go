@@ -62,6 +62,12 @@ func (y *reader) flows(n, defaults *yaml.Node) {
 		if f.Source == "" || f.Target == "" {
 			continue
 		}
+		if _, given := where["SourceAlias"]; !given {
+			f.SourceAlias = f.Source
+		}
+		if _, given := where["TargetAlias"]; !given {
+			f.TargetAlias = f.Target
+		}
 		factors(&f, where)
 		if first, twice := y.Flow(f.Name()); twice {
 			y.Problem(where[""], fmt.Sprintf("flow %s is there twice, see line %d", f.Name(), first[""].Line), "keep one of them")
