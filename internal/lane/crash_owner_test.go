@@ -34,6 +34,7 @@ type crashOwner struct {
 	id       Identity // data and ledger are stamped with it
 	coord    Identity // as the coordinator has it: own fences raise it
 	ledger   *Journal
+	upkeep   *Upkeep
 	release  Release
 	parts    []*crashPart
 	contents *ledger.Contents
@@ -142,7 +143,7 @@ func (o *crashOwner) run(static bool) {
 }
 
 // takeOver does what Takeover says. Left out are the verdicts partitions, which are fenced together with the ledger, a damaged
-// claim, and the next identity that a lane takes when its own hangs.
+// claim, another isolation, and the next identity that a lane takes when its own hangs.
 func (o *crashOwner) takeOver() (Handover, error) {
 	var t Takeover
 	for {
@@ -176,6 +177,8 @@ func (o *crashOwner) takeOver() (Handover, error) {
 			if err = o.fenceHeads(); err == nil {
 				t.Done()
 			}
+		case ReadTails:
+			return 0, errors.New("all owners read the same")
 		case Adopt:
 			return t.How(), nil
 		}
@@ -280,6 +283,7 @@ func (p *crashPair) key() ledger.Partition {
 // adopt writes the claim and begins every partition's life.
 func (o *crashOwner) adopt() {
 	o.ledger = NewJournal(o.id.Epoch)
+	o.upkeep = NewUpkeep("", 1<<40, o.w.now)
 	claim := ledger.Claim{ProducerID: o.id.ProducerID, Epoch: o.id.Epoch, Owner: o.name}
 	o.record(ledger.Key{Kind: ledger.KindClaim}, claim.Encode(), func() { o.claimed = true })
 	if o.contents.Meta == nil {

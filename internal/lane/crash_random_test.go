@@ -105,7 +105,7 @@ func (l *crashLife) poke(o *crashOwner) {
 		if l.oneIn(l.mix.releases) && !o.draining {
 			do = o.drain
 		} else if w.choose(8) == 0 {
-			do = o.keepalive
+			do = o.keepaliveDue
 		}
 	}
 	if l.oneIn(l.mix.facts) {

@@ -8,7 +8,7 @@ import (
 // takeover lives one take-over: what the ledger says at the first and at the second look, and what InitProducerID gives.
 func takeover(t *testing.T, first, second Claimed, got Identity, under string) (steps []Step, how Handover, err error) {
 	t.Helper()
-	var o Takeover
+	o := Takeover{Reads: ReadCommitted}
 	looks := []Claimed{first, second}
 	for {
 		steps = append(steps, o.Next())
@@ -20,7 +20,7 @@ func takeover(t *testing.T, first, second Claimed, got Identity, under string) (
 			looks = looks[1:]
 		case Identify:
 			o.Identified(got, under)
-		case WaitLease, FenceOwn, FenceHeads:
+		case ReadTails, WaitLease, FenceOwn, FenceHeads:
 			o.Done()
 		case Adopt:
 			return steps, o.How(), nil
@@ -68,6 +68,23 @@ func TestTakeoverSteps(t *testing.T) {
 				t.Errorf("%v by %v (%v), want %v by %v", how, steps, err, c.how, c.steps)
 			}
 		})
+	}
+	// Who read something else: tails are looked at before the identity and once more behind the fences.
+	reads := func(c Claimed, r Reading) Claimed { c.Reads = r; return c }
+	for _, c := range []struct {
+		first, second Reading
+		released      bool
+		steps         []Step
+	}{
+		{ReadCommitted, ReadCommitted, false, crashed},
+		{ReadingUnknown, ReadingUnknown, false, crashed},
+		{ReadAll, ReadAll, false, []Step{ReadLedger, ReadTails, Identify, FenceOwn, ReadLedger, FenceHeads, ReadTails, Adopt}},
+		{ReadAll, ReadAll, true, []Step{ReadLedger, ReadTails, Identify, ReadTails, Adopt}},
+		{ReadCommitted, ReadAll, false, []Step{ReadLedger, Identify, FenceOwn, ReadLedger, FenceHeads, ReadTails, Adopt}},
+	} {
+		if steps, _, err := takeover(t, reads(claim(c.released), c.first), reads(claim(c.released), c.second), after, plain); err != nil || !slices.Equal(steps, c.steps) {
+			t.Errorf("%q, then %q: %v (%v), want %v", c.first, c.second, steps, err, c.steps)
+		}
 	}
 	if _, _, err := takeover(t, claim(false), Claimed{Former: &Former{other, false}, Under: next}, after, plain); err == nil {
 		t.Error("the lane went on under an identity that was not fenced, and is taken over")

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"tidemark/internal/batch"
-	"tidemark/internal/events"
 	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
@@ -47,10 +45,6 @@ type (
 		landed []lane.Landed
 		end    int64
 		err    error
-	}
-	kept struct {
-		epoch int16
-		err   error
 	}
 )
 
@@ -93,10 +87,7 @@ func (l *Lane) fencePart(p *part) {
 }
 
 func (l *Lane) partFenced(e partFenced) {
-	l.hung(e.err)
-	if isFenced(e.err) {
-		l.lose(e.err.Error())
-	}
+	l.worked(l.upkeep.Worked(outcome(e.err), l.flow.uptime()))
 	switch {
 	case e.round != e.part.round: // the partition was stopped meanwhile, and another fence is under way
 	case e.err != nil:
@@ -155,48 +146,5 @@ func (l *Lane) partLooked(e partLooked) {
 		l.step(e.part, lane.FenceFailed{Reason: "look at the target: " + e.err.Error()})
 	default:
 		l.step(e.part, lane.Looked{Landed: e.landed, End: e.end})
-	}
-}
-
-// keepalive refreshes identity and ledger state before the target forgets them: plain batches never touch the
-// coordinator, and a ledger without news would lose its producer state.
-func (l *Lane) keepalive() {
-	if l.draining || l.keeping || time.Since(l.keepAt) < l.flow.KeepaliveEvery {
-		return
-	}
-	// A busy ledger always has something to send: from now on only what is in flight goes out.
-	l.ledger.Hold()
-	if l.ledger.Flying() {
-		return
-	}
-	l.keepAt, l.keeping = time.Now(), true
-	tp := l.ledger.tp
-	l.jobs.Go(func() error {
-		l.coord.turn.Lock()
-		defer l.coord.turn.Unlock()
-		id := l.coord.get()
-		err := l.flow.target.Keepalive(l.jobsCtx, l.txid, id, tp)
-		l.post(kept{epoch: id.Epoch, err: err})
-		return nil
-	})
-}
-
-// kept: once an own fence has raised the coordinator's epoch, a keepalive is the ledger's own fence too, so the ledger
-// goes on in that epoch from sequence 0.
-func (l *Lane) kept(e kept) {
-	l.keeping = false
-	l.hung(e.err)
-	// After a failure whose marker may have been written all the same, the ledger's own epoch could be refused: it stays
-	// held until a keepalive succeeds.
-	if e.err == nil || e.epoch == l.ledger.Epoch() {
-		l.ledger.Release(e.epoch)
-	}
-	switch {
-	case e.err == nil:
-	case isFenced(e.err):
-		l.lose(e.err.Error())
-	default:
-		l.say(events.KeepaliveFailed, "error", e.err)
-		l.keepAt = time.Now().Add(10*time.Second - l.flow.KeepaliveEvery)
 	}
 }

@@ -89,6 +89,8 @@ type Flow struct {
 	syncs                SyncSink
 	events               *events.Bus
 
+	began time.Time // what uptime counts from
+
 	mu         sync.Mutex
 	feeds      map[kafka.TP]*feed
 	lanes      map[int32]*Lane
@@ -125,7 +127,7 @@ func NewFlow(s Settings, c Clients, lease Lease, syncs SyncSink, log *slog.Logge
 		Settings: s, source: c.Source, target: c.Target, sourceMeta: c.SourceMeta, targetMeta: c.TargetMeta,
 		lease: lease, syncs: syncs, events: s.Events, builder: batch.NewBuilder(),
 		looks: semaphore.NewWeighted(looksAtOnce), lookPatience: lookPatience,
-		waits: map[int32]string{}, feeds: map[kafka.TP]*feed{}, lanes: map[int32]*Lane{}, partitions: map[kafka.TP]Partition{},
+		began: time.Now(), waits: map[int32]string{}, feeds: map[kafka.TP]*feed{}, lanes: map[int32]*Lane{}, partitions: map[kafka.TP]Partition{},
 	}
 	if f.events == nil {
 		f.events = events.From(log)

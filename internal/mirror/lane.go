@@ -19,10 +19,6 @@ import (
 // tick is how often a lane looks at its timers: retries, heads, restarts.
 const tick = 50 * time.Millisecond
 
-// rejudgeEvery is how often positions are translated again without news from the source: those ahead of the mirror
-// become exact as it advances.
-const rejudgeEvery = 200
-
 // drainFor bounds how long a release waits for what is in flight. Afterwards the lane is let go without the word
 // "released", and its next owner fences and looks.
 const drainFor = 8 * time.Second
@@ -50,17 +46,10 @@ type Lane struct {
 	ids      uint64
 	gone     string // why the lane is not ours any more
 
-	hangsSince time.Time // since when work that needs the identity has failed because it hangs; zero: it does not
-	jobs       *errgroup.Group
-	jobsCtx    context.Context //nolint:containedctx // the lane's own lifetime, made and ended inside Run
-	rows       map[verdicts.Key]published
-	keepAt     time.Time
-	keeping    bool // a keepalive is under way
-	startsAt   time.Time
-	judgedAt   int64
-
-	fencingRows  bool // of a verdicts partition, under way
-	fencedRowsAt time.Time
+	upkeep  *lane.Upkeep
+	jobs    *errgroup.Group
+	jobsCtx context.Context //nolint:containedctx // the lane's own lifetime, made and ended inside Run
+	rows    map[verdicts.Key]published
 
 	configs     map[string]ledger.Configs // of topics whose first partition is in the lane; the flow's mu guards them
 	contents    *ledger.Contents          // as read at take-over, for partitions that the flow names later
@@ -273,13 +262,7 @@ func (l *Lane) tick() {
 		l.step(p, lane.Tick{})
 		l.syncIfDue(p, t)
 	}
-	l.keepalive()
-	l.fenceRows()
-	l.askStarts()
-	if t-l.judgedAt >= rejudgeEvery {
-		l.judgedAt = t
-		l.rejudge()
-	}
+	l.chores()
 }
 
 func (l *Lane) kick() {

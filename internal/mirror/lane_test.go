@@ -34,7 +34,7 @@ func bareLane(t *testing.T) (*rig, *Flow, *Lane) {
 	l.limits = r.settings.Limits
 	l.limits.Committed = r.settings.Committed
 	l.adopt(ledger.NewContents(), lane.Crashed)
-	l.startsAt, l.keepAt = time.Now(), time.Now()
+	l.upkeep.Due(l.ledger.Journal, nil, false, f.uptime())
 	l.jobs, l.jobsCtx = errgroup.WithContext(t.Context())
 	t.Cleanup(func() { _ = l.jobs.Wait() })
 	return r, f, l
@@ -214,22 +214,6 @@ func TestTopicMissingInOneLookGoesOn(t *testing.T) {
 	if p.core.Is(lane.Stopped) {
 		t.Fatalf("STOPPED for ever: %q", p.core.Reason())
 	}
-}
-
-// A ledger that has something to send in each tick must not put the keepalive off for ever.
-func TestKeepaliveOnABusyLedger(t *testing.T) {
-	_, f, l := bareLane(t)
-	f.KeepaliveEvery = time.Millisecond
-	l.keepAt = time.Now().Add(-time.Hour)
-	for range 50 {
-		l.ledger.add([]byte("x"), []byte("y"), nil) // a head of some busy partition in each tick
-		l.keepalive()
-		if l.ledger.Held() {
-			return
-		}
-		l.sent() // acknowledged before the next tick
-	}
-	t.Fatal("keepalive overdue by an hour was never started in 50 ticks that each queued a head")
 }
 
 // a clean stop of a lane with queued data; the next response (empty or control batch first) is in the inbox.

@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"time"
 
-	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
@@ -165,83 +164,4 @@ func (l *Lane) publish(key verdicts.Key, row *verdicts.Row) {
 
 func (l *Lane) newRowJournal(n int32) *journal {
 	return l.newJournal(kafka.TP{Topic: l.flow.Verdicts, Partition: n})
-}
-
-// fenceRowsEvery is how often the fence of a verdicts partition is tried that had no leader at take-over.
-const fenceRowsEvery = time.Second
-
-// rowsFenced is what became of the fence of a verdicts partition.
-type rowsFenced struct {
-	n     int32
-	epoch int16
-	err   error
-}
-
-// fenceRows fences one of the verdicts partitions that could not be fenced at take-over; until then nothing is written to
-// them. The coordinator takes one transaction at a time, so there is no gain in asking for several at once.
-func (l *Lane) fenceRows() {
-	if l.draining || l.fencingRows || time.Since(l.fencedRowsAt) < fenceRowsEvery {
-		return
-	}
-	l.fencedRowsAt = time.Now()
-	for n, j := range l.verdicts {
-		if !j.Held() {
-			continue
-		}
-		l.fencingRows = true
-		l.jobs.Go(func() error {
-			epoch, err := l.fenceOne(l.jobsCtx, j.tp)
-			l.post(rowsFenced{n: n, epoch: epoch, err: err})
-			return nil
-		})
-		return
-	}
-}
-
-func (l *Lane) rowsFenced(e rowsFenced) {
-	l.fencingRows = false
-	j := l.verdicts[e.n]
-	switch {
-	case e.err == nil:
-		j.Release(e.epoch)
-		l.say(events.JournalWritten, "partition", j.tp.String())
-	case isFenced(e.err):
-		l.lose(e.err.Error())
-	}
-}
-
-// startsEvery is how often the target's log starts are asked for: retention there makes positions unusable and the map
-// smaller, also on partitions that nothing is written to.
-const startsEvery = 10 * time.Second
-
-// starts is the target's log start of many partitions, from a job.
-type starts struct{ at map[kafka.TP]int64 }
-
-func (l *Lane) askStarts() {
-	if l.draining || time.Since(l.startsAt) < startsEvery {
-		return
-	}
-	l.startsAt = time.Now()
-	var tps []kafka.TP
-	for _, p := range l.parts {
-		if p.core.Is(lane.Live) {
-			tps = append(tps, p.remoteTP())
-		}
-	}
-	if len(tps) == 0 {
-		return
-	}
-	l.jobs.Go(func() error {
-		at, _ := offsets(l.jobsCtx, l.flow.target, tps, -2, false)
-		l.post(starts{at: at})
-		return nil
-	})
-}
-
-func (l *Lane) started(e starts) {
-	for _, p := range l.parts {
-		if at, ok := e.at[p.remoteTP()]; ok {
-			l.step(p, lane.TargetStart{Offset: at})
-		}
-	}
 }

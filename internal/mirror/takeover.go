@@ -23,7 +23,7 @@ import (
 // as they were, so that the next owner settles the same tails. Partition by partition, a head in the new epoch follows
 // before anything is written (MR1).
 func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, error) {
-	var t lane.Takeover
+	t := lane.Takeover{Reads: l.flow.reading()}
 	var contents *ledger.Contents
 	tp := kafka.TP{Topic: l.flow.Ledger, Partition: l.n}
 	for {
@@ -35,7 +35,11 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 		switch t.Next() {
 		case lane.ReadLedger:
 			if contents, err = l.flow.readLedger(ctx, tp); err == nil {
-				err = cmp.Or(l.flow.layout(contents), l.flow.sameReads(ctx, contents), t.Read(l.claimedBy(contents)))
+				err = cmp.Or(l.flow.layout(contents), t.Read(l.claimedBy(contents)))
+			}
+		case lane.ReadTails:
+			if err = l.flow.readTails(ctx, contents, &t); err == nil {
+				t.Done()
 			}
 		case lane.Identify:
 			err = l.identify(ctx, &t)
@@ -53,10 +57,6 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 				t.Done()
 			}
 		case lane.Adopt:
-			// Once more: until the fences a former owner could append.
-			if err = l.flow.sameReads(ctx, contents); err != nil {
-				break
-			}
 			if err = l.begin(ctx, contents, t.How()); err == nil {
 				return contents, t.How(), l.leased()
 			}
@@ -69,7 +69,7 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 
 // claimedBy is what a ledger says about who has the lane.
 func (l *Lane) claimedBy(c *ledger.Contents) lane.Claimed {
-	got := lane.Claimed{Lost: c.ClaimLost(), Under: identityOf(c.Claim, l.flow.TransactionalID(l.n))}
+	got := lane.Claimed{Lost: c.ClaimLost(), Under: identityOf(c.Claim, l.flow.TransactionalID(l.n)), Reads: readingOf(c.Reads())}
 	if c.Claim != nil {
 		got.Former = &lane.Former{Identity: lane.Identity{ProducerID: c.Claim.ProducerID, Epoch: c.Claim.Epoch}, Released: c.Claim.Released}
 	}
@@ -198,7 +198,7 @@ func (l *Lane) fenceHeads(ctx context.Context, c *ledger.Contents) error {
 // a partition that the flow does not name is kept in the ledger untouched.
 func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
 	l.ledger = l.newJournal(kafka.TP{Topic: l.flow.Ledger, Partition: l.n})
-	l.keepAt = time.Now()
+	l.upkeep = lane.NewUpkeep(l.txid, l.flow.KeepaliveEvery.Milliseconds(), l.flow.uptime())
 	for _, d := range c.Other {
 		l.say(events.LedgerDamaged, "key", d.Key, "offset", d.Offset, "error", d.Err)
 	}
