@@ -59,6 +59,7 @@ func (s *Syncer) follow(ctx context.Context, states []*State, source, target map
 		return
 	}
 	wanted := map[string]map[string]*string{} // by remote topic
+	var idle []*State                         // ours, nothing to change
 	for _, st := range states {
 		f := s.follows[st.Name]
 		if f == nil || f.source != st.SourceID || f.target != st.TargetID {
@@ -70,9 +71,11 @@ func (s *Syncer) follow(ctx context.Context, states []*State, source, target map
 		changes, f.ours = Follow(entries(source[st.Name]), entries(target[st.Remote]), f.ours, s.rules.ConfigExcluded)
 		f.again = false
 		switch {
-		case len(changes) == 0:
+		case len(changes) == 0 && s.owns(st.Name):
 			f.told = ""
-			s.heals(st, f)
+			idle = append(idle, st)
+		case len(changes) == 0:
+			f.told, f.refused = "", ""
 		case s.rules.Owns == nil || s.rules.Owns(st.Name):
 			wanted[st.Remote] = changes
 		default: // another worker's; it also says what is wrong
@@ -80,17 +83,15 @@ func (s *Syncer) follow(ctx context.Context, states []*State, source, target map
 		}
 	}
 	defer s.remember(states)
-	if len(wanted) == 0 {
-		return
-	}
 	made, refused := s.change(ctx, wanted)
+	s.mayChange(ctx, idle, refused)
 	var news []*State
 	for _, st := range states {
 		f, done, why := s.follows[st.Name], made[st.Remote], refused[st.Remote]
 		if len(done) > 0 {
 			s.changed(st, f, done)
 		}
-		if why == nil && len(done) > 0 {
+		if why == nil && (len(done) > 0 || slices.Contains(idle, st)) {
 			s.heals(st, f)
 		}
 		if why != nil && f.refused != why.Error() {
@@ -155,6 +156,24 @@ func (s *Syncer) changed(st *State, f *followed, done map[string]*string) {
 	s.events.Say(events.SettingsFollow, "topic", st.Name, "remote", st.Remote, "set", set, "removed", removed)
 }
 
+// mayChange adds to refused the topics whose settings could not be changed although nothing is to be changed now: a right that
+// is taken away must be known before the day when a change is due.
+func (s *Syncer) mayChange(ctx context.Context, idle []*State, refused map[string]error) {
+	names := make([]string, len(idle))
+	for i, st := range idle {
+		names[i] = st.Remote
+	}
+	denied, err := s.target.CannotAlterConfigs(ctx, names)
+	for i, st := range idle {
+		switch {
+		case denied[st.Remote] != nil:
+			refused[st.Remote] = denied[st.Remote]
+		case err != nil && s.follows[st.Name].refused != "":
+			refused[names[i]] = errors.New(s.follows[st.Name].refused) // not known: as it was
+		}
+	}
+}
+
 func (s *Syncer) heals(st *State, f *followed) {
 	if f.refused != "" {
 		f.refused = ""
@@ -167,6 +186,9 @@ func (s *Syncer) heals(st *State, f *followed) {
 // not know must not keep retention from following.
 func (s *Syncer) change(ctx context.Context, wanted map[string]map[string]*string) (made map[string]map[string]*string, refused map[string]error) {
 	made = map[string]map[string]*string{}
+	if len(wanted) == 0 {
+		return made, map[string]error{}
+	}
 	refused, err := s.target.AlterConfigs(ctx, wanted)
 	for remote, changes := range wanted {
 		why := refused[remote]
