@@ -18,6 +18,7 @@ import (
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
 )
 
@@ -27,7 +28,7 @@ type rig struct {
 	source, target *kfake.Cluster
 	src, dst       *kafka.Client
 	settings       Settings
-	existing       map[kafka.TP][16]byte // what the flow is told that the source has
+	existing       map[partition.ID][16]byte // what the flow is told that the source has
 	log            *slog.Logger
 }
 
@@ -87,9 +88,9 @@ func (r *rig) create(c *kafka.Client, topic string, partitions int32, configs ma
 }
 
 // partitions describes topics that exist on both sides.
-func (r *rig) partitions(topics ...string) map[kafka.TP]Partition {
+func (r *rig) partitions(topics ...string) map[partition.ID]Partition {
 	r.t.Helper()
-	out := map[kafka.TP]Partition{}
+	out := map[partition.ID]Partition{}
 	for _, name := range topics {
 		src, err := r.src.DescribeTopics(r.t.Context(), name)
 		if err != nil || src[0].Err != nil {
@@ -100,7 +101,7 @@ func (r *rig) partitions(topics ...string) map[kafka.TP]Partition {
 			r.t.Fatal(err, dst)
 		}
 		for i := range src[0].Partitions {
-			tp := kafka.TP{Topic: name, Partition: i}
+			tp := partition.ID{Topic: name, Partition: i}
 			out[tp] = Partition{TP: tp, Remote: "A." + name, SourceTopicID: src[0].ID, TargetTopicID: dst[0].ID, MaxBytes: 1 << 20}
 		}
 	}
@@ -117,7 +118,7 @@ type running struct {
 	flowed chan error
 }
 
-func (r *rig) start(ps map[kafka.TP]Partition) *running {
+func (r *rig) start(ps map[partition.ID]Partition) *running {
 	r.t.Helper()
 	f := NewFlow(r.settings, Clients{Source: r.src, Target: r.dst, SourceMeta: kafka.NewMetadata(r.src), TargetMeta: kafka.NewMetadata(r.dst)}, always{}, nil, r.log)
 	abort, kill := context.WithCancel(context.Background())

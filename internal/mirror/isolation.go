@@ -9,6 +9,7 @@ import (
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 )
 
 // reads is what the flow reads of the source.
@@ -37,7 +38,7 @@ func (f *Flow) sameReads(ctx context.Context, c *ledger.Contents) error {
 		if err != nil {
 			continue // the partition stops for that
 		}
-		to := kafka.TP{Topic: h.RemoteTopic, Partition: p.Partition}
+		to := partition.ID{Topic: h.RemoteTopic, Partition: p.Partition}
 		landed, _, err := f.look(ctx, to, int64(m.TargetEnd()), h.ProducerID)
 		switch {
 		case errors.Is(err, kafka.ErrNoTopic):

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"tidemark/internal/events"
-	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 	"tidemark/offsetmap"
@@ -136,7 +136,7 @@ func (l *Lane) input(p *part, c verdicts.Commit) translate.Input {
 	}
 	if m := p.core.Map(); m != nil {
 		in.Map, in.MapTopicID = m, m.Origin().SourceTopicID
-		in.BeganAtLogStart, in.StartByChoice = l.contents.Beginning(ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}, in.MapTopicID)
+		in.BeganAtLogStart, in.StartByChoice = l.contents.Beginning(p.TP, in.MapTopicID)
 	}
 	in.Stopped = p.core.Reason() // until it goes on: a try that fails at once would have the group written in between
 	return in
@@ -164,7 +164,7 @@ func (l *Lane) publish(key verdicts.Key, row *verdicts.Row) {
 }
 
 func (l *Lane) newRowJournal(n int32) *journal {
-	return l.newJournal(kafka.TP{Topic: l.flow.Verdicts, Partition: n})
+	return l.newJournal(partition.ID{Topic: l.flow.Verdicts, Partition: n})
 }
 
 // fenceRowsEvery is how often the fence of a verdicts partition is tried that had no leader at take-over.
@@ -215,14 +215,14 @@ func (l *Lane) rowsFenced(e rowsFenced) {
 const startsEvery = 10 * time.Second
 
 // starts is the target's log start of many partitions, from a job.
-type starts struct{ at map[kafka.TP]int64 }
+type starts struct{ at map[partition.ID]int64 }
 
 func (l *Lane) askStarts() {
 	if l.draining || time.Since(l.startsAt) < startsEvery {
 		return
 	}
 	l.startsAt = time.Now()
-	var tps []kafka.TP
+	var tps []partition.ID
 	for _, p := range l.parts {
 		if p.core.Is(lane.Live) {
 			tps = append(tps, p.remoteTP())
