@@ -10,6 +10,7 @@ import (
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 )
 
 // begin gives the lane where its partitions begin, of a flow that was told to begin at the end (Settings.FromEnd), at the
@@ -121,8 +122,8 @@ func (l *Lane) firstEnds(ctx context.Context, tps []partition.ID) (start, end ma
 			break
 		}
 		if len(tps) > 0 {
-			if err := wait(ctx, startEvery); err != nil {
-				return nil, nil, err
+			if !pause.For(ctx, startEvery) {
+				return nil, nil, ctx.Err()
 			}
 		}
 	}
@@ -144,8 +145,8 @@ func (f *Flow) started(ctx context.Context) (map[partition.ID]ledger.Begin, erro
 		if tries == startWarnAfter {
 			f.say(events.FirstStartWaits)
 		}
-		if err := wait(ctx, startEvery); err != nil {
-			return nil, err
+		if !pause.For(ctx, startEvery) {
+			return nil, ctx.Err()
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 	"tidemark/internal/testcluster"
 )
 
@@ -220,7 +221,7 @@ func (r *rig) same(topic string) {
 		} else if ctx.Err() != nil || longer(got, want) {
 			r.t.Fatalf("%s: %s", topic, diff)
 		}
-		if wait(ctx, 50*time.Millisecond) != nil {
+		if !pause.For(ctx, 50*time.Millisecond) {
 			continue
 		}
 	}
@@ -287,7 +288,7 @@ func TestMirrorAfterKill(t *testing.T) {
 		r.produce("orders", seq, 2000)
 		seq += 2000
 		for run.flow.Totals().Records.Load() < 500 {
-			if wait(t.Context(), time.Millisecond) != nil {
+			if !pause.For(t.Context(), time.Millisecond) {
 				t.Fatal("nothing is mirrored")
 			}
 		}
@@ -306,7 +307,7 @@ func TestLostLaneGivesItsBytesBack(t *testing.T) {
 	r.produce("orders", 0, 20_000)
 	run := r.start(r.partitions("orders"))
 	for run.flow.budget.Used() == 0 {
-		if wait(t.Context(), 100*time.Microsecond) != nil {
+		if !pause.For(t.Context(), 100*time.Microsecond) {
 			t.Fatal("nothing is fetched")
 		}
 	}
@@ -315,7 +316,7 @@ func TestLostLaneGivesItsBytesBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for run.flow.budget.Used() != 0 {
-		if wait(ctx, time.Millisecond) != nil {
+		if !pause.For(ctx, time.Millisecond) {
 			t.Fatalf("%d bytes are still held", run.flow.budget.Used())
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 	"tidemark/internal/wire"
 	"tidemark/offsetmap"
 )
@@ -119,8 +120,8 @@ func TestBytesAreStampedAfterALeaseGap(t *testing.T) {
 	for range 20 {
 		l.handleAll()
 		l.tick()
-		if err := wait(t.Context(), 20*time.Millisecond); err != nil {
-			t.Fatal(err)
+		if !pause.For(t.Context(), 20*time.Millisecond) {
+			t.Fatal(t.Context().Err())
 		}
 		fl.ok.Store(true)
 	}

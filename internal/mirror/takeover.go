@@ -16,6 +16,7 @@ import (
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 )
 
 // takeOver does the steps of a take-over up to the point where partitions can be opened one by one.
@@ -42,9 +43,10 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 			err = l.identify(ctx, &t)
 		case lane.WaitLease:
 			l.say(events.LaneUnfenced, "former", l.unreached(&t, contents), "wait", l.flow.SessionTimeout)
-			if err = wait(ctx, l.flow.SessionTimeout); err == nil {
-				t.Done()
+			if !pause.For(ctx, l.flow.SessionTimeout) {
+				return nil, 0, ctx.Err()
 			}
+			t.Done()
 		case lane.FenceOwn:
 			if err = l.fenceOwn(ctx, tp); err == nil {
 				t.Done()
@@ -95,17 +97,6 @@ func (l *Lane) leased() error {
 		return nil
 	}
 	return errors.New("the lease of this process ran out")
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }
 
 // layout refuses a ledger that was made for another spread of partitions over lanes.
