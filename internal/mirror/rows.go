@@ -135,8 +135,8 @@ func (l *Lane) input(p *part, c verdicts.Commit) translate.Input {
 		in.LastStable = offsetmap.SourceOffset(seen.SourceStable)
 	}
 	if m := p.core.Map(); m != nil {
-		in.Map, in.MapTopicID = m, m.Origin().SourceTopicID
-		in.BeganAtLogStart, in.StartByChoice = l.contents.Beginning(p.TP, in.MapTopicID)
+		in.Map = m
+		in.BeganAtLogStart, in.StartByChoice = l.contents.Beginning(p.TP, m.Origin().SourceTopicID)
 	}
 	in.Stopped = p.core.Reason() // until it goes on: a try that fails at once would have the group written in between
 	return in
