@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 )
 
 // crashOwner is one process that owns the lane. What it decides is the package's own: Takeover, Partition, Probe, Journal,
@@ -276,8 +277,8 @@ func (o *crashOwner) fenceOne(p *crashPart) (int16, error) {
 	return id.Epoch, nil
 }
 
-func (p *crashPair) key() ledger.Partition {
-	return ledger.Partition{Topic: "t" + strconv.Itoa(int(p.n)), Partition: p.n}
+func (p *crashPair) key() partition.ID {
+	return partition.ID{Topic: "t" + strconv.Itoa(int(p.n)), Partition: p.n}
 }
 
 // adopt writes the claim and begins every partition's life.

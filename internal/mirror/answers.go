@@ -9,6 +9,7 @@ import (
 	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
+	"tidemark/internal/partition"
 	"tidemark/internal/wire"
 )
 
@@ -17,7 +18,7 @@ import (
 const goneAfter = 20
 
 // answer says what a produce result means to the lane. attempts is how often the batch was sent.
-func answer(tp kafka.TP, r wire.Result, attempts int, epoch int16) lane.Result {
+func answer(tp partition.ID, r wire.Result, attempts int, epoch int16) lane.Result {
 	if errors.Is(r.Err, wire.ErrUnsent) {
 		return lane.Result{Answer: lane.NotSaved, Reason: r.Err.Error()}
 	}
@@ -91,7 +92,7 @@ func (l *Lane) answer(e answered) {
 
 // refusal says what a fetch error means for a partition. Errors that pass by themselves are retried inside the fetcher and
 // only shown.
-func refusal(tp kafka.TP, offset int64, code int16) lane.ReadFailed {
+func refusal(tp partition.ID, offset int64, code int16) lane.ReadFailed {
 	err := kerr.ErrorForCode(code)
 	switch {
 	case errors.Is(err, kerr.OffsetOutOfRange):

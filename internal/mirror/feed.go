@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"tidemark/internal/batch"
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/wire"
 )
 
@@ -12,7 +12,7 @@ import (
 // holds. It is shared between the fetcher's goroutines and the lane's, hence the lock. The fetcher is told under the lock:
 // otherwise what a sink asks for could overtake a start of the lane's, and nobody would wait for its answer.
 type feed struct {
-	tp   kafka.TP
+	tp   partition.ID
 	lane *Lane
 	cap  int64 // bytes after which reading pauses, so that one slow partition cannot use up the flow's budget
 

@@ -9,6 +9,7 @@ import (
 	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
+	"tidemark/internal/partition"
 )
 
 // coordinator is the lane's identity as the transaction coordinator knows it. Own fences raise its epoch above the one
@@ -50,7 +51,7 @@ type (
 
 // fenceOne raises the epoch and writes a marker to one partition, so that nothing of the old epoch can be appended
 // there any more. Its neighbours keep epoch and sequences.
-func (l *Lane) fenceOne(ctx context.Context, tp kafka.TP) (int16, error) {
+func (l *Lane) fenceOne(ctx context.Context, tp partition.ID) (int16, error) {
 	l.coord.turn.Lock()
 	defer l.coord.turn.Unlock()
 	if err := l.flow.target.Fenceable(ctx, tp); err != nil {
@@ -65,7 +66,7 @@ func (l *Lane) fenceOne(ctx context.Context, tp kafka.TP) (int16, error) {
 		return 0, fmt.Errorf("the producer id changed from %d to %d: the lane must be taken over anew", l.id.ProducerID, id.ProducerID)
 	}
 	l.coord.set(id)
-	_, refused, err := l.flow.target.Fence(ctx, txid, id, []kafka.TP{tp})
+	_, refused, err := l.flow.target.Fence(ctx, txid, id, []partition.ID{tp})
 	if err != nil {
 		return 0, err
 	}
@@ -113,11 +114,11 @@ func (l *Lane) lookPart(p *part, from int64) {
 	})
 }
 
-func (f *Flow) look(ctx context.Context, tp kafka.TP, from, pid int64) (landed []lane.Landed, end int64, err error) {
+func (f *Flow) look(ctx context.Context, tp partition.ID, from, pid int64) (landed []lane.Landed, end int64, err error) {
 	ctx, patience := patiently(ctx, f.lookPatience)
 	defer patience.end()
-	ends, failed := offsets(ctx, f.target, []kafka.TP{tp}, -1, false)
-	starts, failedStart := offsets(ctx, f.target, []kafka.TP{tp}, -2, false)
+	ends, failed := offsets(ctx, f.target, []partition.ID{tp}, -1, false)
+	starts, failedStart := offsets(ctx, f.target, []partition.ID{tp}, -2, false)
 	for _, e := range []error{failed[tp], failedStart[tp]} {
 		if e != nil {
 			return nil, 0, e

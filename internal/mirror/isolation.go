@@ -8,6 +8,7 @@ import (
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 )
 
 // reads is what the flow reads of the source, as the ledger has it.
@@ -43,7 +44,7 @@ func (f *Flow) readTails(ctx context.Context, c *ledger.Contents, t *lane.Takeov
 		if err != nil {
 			continue
 		}
-		to := kafka.TP{Topic: h.RemoteTopic, Partition: p.Partition}
+		to := partition.ID{Topic: h.RemoteTopic, Partition: p.Partition}
 		landed, _, err := f.look(ctx, to, int64(m.TargetEnd()), h.ProducerID)
 		switch {
 		case errors.Is(err, kafka.ErrNoTopic):

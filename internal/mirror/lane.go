@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/verdicts"
 	"tidemark/internal/wire"
 )
@@ -41,7 +41,7 @@ type Lane struct {
 	coord    coordinator
 	ledger   *journal
 	verdicts map[int32]*journal
-	parts    map[kafka.TP]*part
+	parts    map[partition.ID]*part
 	looks    []look // that the partitions' cores have asked for, to be started together
 	ids      uint64
 	gone     string // why the lane is not ours any more
@@ -56,8 +56,8 @@ type Lane struct {
 	how         lane.Handover
 	firstStarts bool // contents have the flow's first start, which is not in the ledger yet
 	limits      lane.Limits
-	unfenced    map[kafka.TP]error // written partitions that could not be fenced at take-over, by source partition
-	claimed     bool               // our claim is in the ledger: nothing is written to a partition before
+	unfenced    map[partition.ID]error // written partitions that could not be fenced at take-over, by source partition
+	claimed     bool                   // our claim is in the ledger: nothing is written to a partition before
 
 	draining bool
 	release  lane.Release
@@ -91,7 +91,7 @@ type (
 func (f *Flow) newLane(n int32) *Lane {
 	return &Lane{
 		n: n, flow: f, wake: make(chan struct{}, 1),
-		verdicts: map[int32]*journal{}, parts: map[kafka.TP]*part{}, rows: map[verdicts.Key]published{}, unfenced: map[kafka.TP]error{},
+		verdicts: map[int32]*journal{}, parts: map[partition.ID]*part{}, rows: map[verdicts.Key]published{}, unfenced: map[partition.ID]error{},
 	}
 }
 

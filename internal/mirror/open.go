@@ -13,6 +13,7 @@ import (
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 )
 
 // look is a partition whose core wants both logs looked at.
@@ -149,7 +150,7 @@ func lookFailed(err error) lookEnded {
 // lookAtEnds asks for the log boundaries of all partitions, in four requests per broker at most.
 func (f *Flow) lookAtEnds(ctx context.Context, heads []head) ([]*lane.Probe, []error) {
 	out, failed := make([]*lane.Probe, len(heads)), make([]error, len(heads))
-	var from, to []kafka.TP
+	var from, to []partition.ID
 	for _, h := range heads {
 		from = append(from, h.info.TP)
 		to = append(to, h.info.remoteTP())
@@ -193,10 +194,10 @@ func (f *Flow) topicIDs(ctx context.Context, heads []head) (source, target map[s
 	return source, target, err
 }
 
-func offsets(ctx context.Context, c *kafka.Client, tps []kafka.TP, spec int64, committed bool) (map[kafka.TP]int64, map[kafka.TP]error) {
+func offsets(ctx context.Context, c *kafka.Client, tps []partition.ID, spec int64, committed bool) (map[partition.ID]int64, map[partition.ID]error) {
 	at, failed, err := c.ListOffsets(ctx, tps, spec, committed)
 	if failed == nil {
-		failed = map[kafka.TP]error{}
+		failed = map[partition.ID]error{}
 	}
 	for _, tp := range tps {
 		if _, ok := at[tp]; !ok && failed[tp] == nil {

@@ -5,9 +5,9 @@ import (
 	"hash/fnv"
 	"time"
 
-	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 	"tidemark/offsetmap"
@@ -134,8 +134,8 @@ func (l *Lane) input(p *part, c verdicts.Commit) translate.Input {
 		in.LastStable = offsetmap.SourceOffset(seen.SourceStable)
 	}
 	if m := p.core.Map(); m != nil {
-		in.Map, in.MapTopicID = m, m.Origin().SourceTopicID
-		in.BeganAtLogStart, in.StartByChoice = l.contents.Beginning(ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}, in.MapTopicID)
+		in.Map = m
+		in.BeganAtLogStart, in.StartByChoice = l.contents.Beginning(p.TP, m.Origin().SourceTopicID)
 	}
 	in.Stopped = p.core.Reason() // until it goes on: a try that fails at once would have the group written in between
 	return in
@@ -163,5 +163,5 @@ func (l *Lane) publish(key verdicts.Key, row *verdicts.Row) {
 }
 
 func (l *Lane) newRowJournal(n int32) *journal {
-	return l.newJournal(kafka.TP{Topic: l.flow.Verdicts, Partition: n})
+	return l.newJournal(partition.ID{Topic: l.flow.Verdicts, Partition: n})
 }

@@ -15,6 +15,8 @@ import (
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 )
 
 // takeOver does the steps of a take-over up to the point where partitions can be opened one by one.
@@ -25,7 +27,7 @@ import (
 func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, error) {
 	t := lane.Takeover{Reads: l.flow.reading()}
 	var contents *ledger.Contents
-	tp := kafka.TP{Topic: l.flow.Ledger, Partition: l.n}
+	tp := partition.ID{Topic: l.flow.Ledger, Partition: l.n}
 	for {
 		err := l.leased()
 		if err != nil {
@@ -45,9 +47,10 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 			err = l.identify(ctx, &t)
 		case lane.WaitLease:
 			l.say(events.LaneUnfenced, "former", l.unreached(&t, contents), "wait", l.flow.SessionTimeout)
-			if err = wait(ctx, l.flow.SessionTimeout); err == nil {
-				t.Done()
+			if !pause.For(ctx, l.flow.SessionTimeout) {
+				return nil, 0, ctx.Err()
 			}
+			t.Done()
 		case lane.FenceOwn:
 			if err = l.fenceOwn(ctx, tp); err == nil {
 				t.Done()
@@ -96,17 +99,6 @@ func (l *Lane) leased() error {
 	return errors.New("the lease of this process ran out")
 }
 
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}
-
 // layout refuses a ledger that was made for another spread of partitions over lanes.
 func (f *Flow) layout(c *ledger.Contents) error {
 	m := c.Meta
@@ -120,9 +112,9 @@ func (f *Flow) layout(c *ledger.Contents) error {
 }
 
 // readLedger reads a ledger partition to its end.
-func (f *Flow) readLedger(ctx context.Context, tp kafka.TP) (*ledger.Contents, error) {
-	end, failed := offsets(ctx, f.target, []kafka.TP{tp}, -1, false)
-	start, failedStart := offsets(ctx, f.target, []kafka.TP{tp}, -2, false)
+func (f *Flow) readLedger(ctx context.Context, tp partition.ID) (*ledger.Contents, error) {
+	end, failed := offsets(ctx, f.target, []partition.ID{tp}, -1, false)
+	start, failedStart := offsets(ctx, f.target, []partition.ID{tp}, -2, false)
 	if err := errors.Join(failed[tp], failedStart[tp]); err != nil {
 		return nil, err
 	}
@@ -145,10 +137,10 @@ func (f *Flow) readLedger(ctx context.Context, tp kafka.TP) (*ledger.Contents, e
 // fenceOwn fences the ledger partition and every partition of the verdicts topic, which all lanes write. Without its
 // ledger a lane can do nothing. A verdicts partition without a leader only keeps news from the groups in it, so it is
 // fenced alone before its next write, as partitions with data are.
-func (l *Lane) fenceOwn(ctx context.Context, tp kafka.TP) error {
-	own := []kafka.TP{tp}
+func (l *Lane) fenceOwn(ctx context.Context, tp partition.ID) error {
+	own := []partition.ID{tp}
 	for i := range l.flow.Lanes {
-		own = append(own, kafka.TP{Topic: l.flow.Verdicts, Partition: i})
+		own = append(own, partition.ID{Topic: l.flow.Verdicts, Partition: i})
 	}
 	_, refused, err := l.flow.target.Fence(ctx, l.txid, l.coord.get(), own)
 	if err != nil {
@@ -170,13 +162,13 @@ func (l *Lane) fenceOwn(ctx context.Context, tp kafka.TP) error {
 // fenceHeads fences every partition that was ever written. Those that cannot be fenced now (no leader, topic gone) are
 // left stopped and are fenced alone before their next write.
 func (l *Lane) fenceHeads(ctx context.Context, c *ledger.Contents) error {
-	var tps []kafka.TP
-	of := map[kafka.TP]kafka.TP{}
+	var tps []partition.ID
+	of := map[partition.ID]partition.ID{}
 	for p, h := range c.Heads {
 		if !h.Mirrored() {
 			continue // never written, so there is nothing to fence, and a marker would take offset 0 of a new topic
 		}
-		to := kafka.TP{Topic: h.RemoteTopic, Partition: p.Partition}
+		to := partition.ID{Topic: h.RemoteTopic, Partition: p.Partition}
 		of[to] = p
 		tps = append(tps, to)
 	}
@@ -197,7 +189,7 @@ func (l *Lane) fenceHeads(ctx context.Context, c *ledger.Contents) error {
 // adopt takes over what the ledger says and writes the claim. Partitions are opened as the flow names them; a head of
 // a partition that the flow does not name is kept in the ledger untouched.
 func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
-	l.ledger = l.newJournal(kafka.TP{Topic: l.flow.Ledger, Partition: l.n})
+	l.ledger = l.newJournal(partition.ID{Topic: l.flow.Ledger, Partition: l.n})
 	l.upkeep = lane.NewUpkeep(l.txid, l.flow.KeepaliveEvery.Milliseconds(), l.flow.uptime())
 	for _, d := range c.Other {
 		l.say(events.LedgerDamaged, "key", d.Key, "offset", d.Offset, "error", d.Err)
@@ -222,22 +214,21 @@ func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
 // fromLedger gives a new partition what the ledger knows about it.
 func (l *Lane) fromLedger(p *part) lane.Past {
 	nothing := lane.Past{SourceEnd: -1}
-	key := ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}
-	if d, bad := l.contents.HeadDamaged(key); bad {
+	if d, bad := l.contents.HeadDamaged(p.TP); bad {
 		p.damaged = fmt.Sprintf("offset %d of %s-%d: %v", d.Offset, l.flow.Ledger, l.n, d.Err)
 		return nothing
 	}
-	if b, ok := l.contents.Begins[key]; ok {
+	if b, ok := l.contents.Begins[p.TP]; ok {
 		p.begin = &b
 	}
-	h, ok := l.contents.Heads[key]
+	h, ok := l.contents.Heads[p.TP]
 	if !ok || !h.Mirrored() {
-		if d, bad := l.contents.BeginDamaged(key); bad {
+		if d, bad := l.contents.BeginDamaged(p.TP); bad {
 			p.damaged = fmt.Sprintf("offset %d of %s-%d: %v", d.Offset, l.flow.Ledger, l.n, d.Err)
 		}
 		return nothing
 	}
-	m, err := l.contents.Map(key)
+	m, err := l.contents.Map(p.TP)
 	if err != nil {
 		p.damaged = err.Error()
 		return nothing
@@ -246,7 +237,7 @@ func (l *Lane) fromLedger(p *part) lane.Past {
 		l.sayOf(p, events.MapIncomplete, "blocks", len(missing))
 	}
 	p.head = &h
-	delete(l.contents.Heads, key)
+	delete(l.contents.Heads, p.TP)
 	was := lane.Past{Map: m, SourceEnd: h.SourceEnd}
 	if _, waits := h.Waits(); h.State == ledger.Stopped && !waits {
 		was.Stopped = h.Reason

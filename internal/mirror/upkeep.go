@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"tidemark/internal/events"
-	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
+	"tidemark/internal/partition"
 )
 
 type (
@@ -21,7 +21,7 @@ type (
 		err   error
 	}
 	// starts is the target's log start of many partitions, from a job.
-	starts struct{ at map[kafka.TP]int64 }
+	starts struct{ at map[partition.ID]int64 }
 )
 
 // uptime is a clock in ms that is never set back.
@@ -100,7 +100,7 @@ func (l *Lane) rowsFenced(e rowsFenced) {
 }
 
 func (l *Lane) askStarts() {
-	var tps []kafka.TP
+	var tps []partition.ID
 	for _, p := range l.parts {
 		if p.core.Is(lane.Live) {
 			tps = append(tps, p.remoteTP())
