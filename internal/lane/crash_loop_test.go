@@ -2,6 +2,7 @@ package lane
 
 import (
 	"iter"
+	"maps"
 	"slices"
 
 	"tidemark/internal/ledger"
@@ -95,7 +96,7 @@ func (o *crashOwner) keepaliveDue() {
 
 // chores does what is due of Upkeep. A keepalive is a job: a fence of the ledger's partition alone.
 func (o *crashOwner) chores() {
-	due := o.upkeep.Due(o.ledger, nil, o.draining, o.w.now)
+	due := o.upkeep.Due(o.ledger, maps.All(map[int32]*Journal{}), o.draining, o.w.now)
 	if !slices.ContainsFunc(due, func(c Chore) bool { return c == Keepalive{} }) {
 		return
 	}

@@ -3,29 +3,21 @@ package lane
 import (
 	"fmt"
 	"slices"
-)
 
-// Reading is what an owner of a lane reads of the source.
-type Reading string
-
-// What can be read; the names are those of the setting isolation.level.
-const (
-	ReadingUnknown Reading = "" // by an owner of a build that did not write it down
-	ReadAll        Reading = "read_uncommitted"
-	ReadCommitted  Reading = "read_committed"
+	"tidemark/internal/ledger"
 )
 
 // otherReading says that records beyond a head, which are counted over the source's, would be counted over others than those
 // that were written.
-func otherReading(was, now Reading) bool {
-	return was != ReadingUnknown && now != ReadingUnknown && was != now
+func otherReading(was, now ledger.Isolation) bool {
+	return was != ledger.IsolationUnknown && was != now
 }
 
 // refuseTail refuses a lane in which owners who read with another isolation have left records of ours beyond a head. Where
 // contents repeat, records would be lost or stand twice, and nothing would tell. That the lane was released does not help: a
 // partition that could not be opened, or that the flow did not name, has kept its tail. Counting over what they read was
 // rejected: the ledger would have to say it of each partition's tail, in heads that former builds could not read.
-func refuseTail(was, now Reading, remote string, tail []Landed) error {
+func refuseTail(was, now ledger.Isolation, remote string, tail []Landed) error {
 	if !slices.ContainsFunc(tail, func(l Landed) bool { return l.Ours }) {
 		return nil
 	}

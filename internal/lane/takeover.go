@@ -1,6 +1,10 @@
 package lane
 
-import "fmt"
+import (
+	"fmt"
+
+	"tidemark/internal/ledger"
+)
 
 // Identity is what InitProducerID answered for the lane's transactional id.
 type Identity struct {
@@ -91,15 +95,15 @@ func (s Step) String() string {
 
 // Claimed is what a ledger says about who has the lane.
 type Claimed struct {
-	Former *Former // nil: no claim
-	Lost   bool    // the claim is damaged or gone, so whose identity it was is not known
-	Under  string  // transactional id of the claim's owner; the lane's plain one where there is no claim
-	Reads  Reading // what that owner read of the source
+	Former *Former          // nil: no claim
+	Lost   bool             // the claim is damaged or gone, so whose identity it was is not known
+	Under  string           // transactional id of the claim's owner; the lane's plain one where there is no claim
+	Reads  ledger.Isolation // what that owner read of the source
 }
 
 // Takeover decides the steps of a take-over (docs/design.md, Taking a lane over). It begins with ReadLedger.
 type Takeover struct {
-	Reads  Reading // what we read of the source
+	Reads  ledger.Isolation // what we read of the source
 	step   Step
 	then   Step // behind ReadTails
 	was    Claimed

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"tidemark/internal/ledger"
 )
 
 // takeoverEvent reads the words of an event of a take-over.
@@ -14,14 +16,14 @@ func (s *story) takeoverEvent(w []string) error {
 	switch w[0] {
 	case "take":
 		// "take over, reading ISOLATION"
-		s.takeover = &Takeover{Reads: Reading(w[len(w)-1])}
+		s.takeover = &Takeover{Reads: isolation(w[len(w)-1])}
 	case "ledger:":
 		// "ledger: nothing", "ledger: claim 7/3 [released] reading ISOLATION"
-		c := Claimed{Under: id}
+		c := Claimed{Under: id, Reads: ledger.IsolationUnknown}
 		if w[1] == "claim" {
 			c.Former = &Former{Released: w[3] == "released"}
 			_, err = fmt.Sscanf(w[2], "%d/%d", &c.Former.ProducerID, &c.Former.Epoch)
-			c.Reads = Reading(w[len(w)-1])
+			c.Reads = isolation(w[len(w)-1])
 		}
 		err = errors.Join(err, s.takeover.Read(c))
 	case "identity":
@@ -45,4 +47,11 @@ func (s *story) takeoverEvent(w []string) error {
 	}
 	s.said = append(s.said, "next: "+s.takeover.Next().String())
 	return err
+}
+
+func isolation(name string) ledger.Isolation {
+	if name == ledger.ReadCommitted.String() {
+		return ledger.ReadCommitted
+	}
+	return ledger.ReadUncommitted
 }

@@ -1,6 +1,9 @@
 package lane
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+)
 
 // How often a lane's chores come, ms.
 const (
@@ -80,7 +83,7 @@ func NewUpkeep(id string, keepEvery, now int64) *Upkeep {
 
 // Due says what to do now. rows are the journals of the verdicts topic by partition. A lane that is being given up does
 // nothing of it.
-func (u *Upkeep) Due(ledger *Journal, rows map[int32]*Journal, draining bool, now int64) (due []Chore) {
+func (u *Upkeep) Due(ledger *Journal, rows iter.Seq2[int32, *Journal], draining bool, now int64) (due []Chore) {
 	if draining {
 		if u.holding { // the last heads are still to be written
 			u.holding = false

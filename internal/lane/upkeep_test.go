@@ -2,6 +2,7 @@ package lane
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 )
@@ -11,7 +12,7 @@ const hour = 3_600_000
 // chores are those that are due, as text.
 func chores(u *Upkeep, ledger *Journal, rows map[int32]*Journal, draining bool, now int64) []string {
 	var out []string
-	for _, c := range u.Due(ledger, rows, draining, now) {
+	for _, c := range u.Due(ledger, maps.All(rows), draining, now) {
 		out = append(out, c.String())
 	}
 	return out
@@ -95,7 +96,7 @@ func TestDrainBeforeAKeepalive(t *testing.T) {
 	ledger, u := NewJournal(4), NewUpkeep("id", hour, 0)
 	ledger.Add([]byte("x"), []byte("y"), nil, 0)
 	f := ledger.Next(0)
-	u.Due(ledger, nil, false, hour)
+	u.Due(ledger, maps.All[map[int32]*Journal](nil), false, hour)
 	if !ledger.Held() {
 		t.Fatal("not held for the keepalive")
 	}
@@ -109,9 +110,9 @@ func TestDrainBeforeAKeepalive(t *testing.T) {
 // A ledger that a keepalive may have fenced is not written before one has succeeded, also not by a lane that ends.
 func TestDrainBehindAFailedKeepalive(t *testing.T) {
 	ledger, u := NewJournal(4), NewUpkeep("id", hour, 0)
-	u.Due(ledger, nil, false, hour)
+	u.Due(ledger, maps.All[map[int32]*Journal](nil), false, hour)
 	u.Kept(ledger, 5, Outcome{Err: "timed out"}, hour)
-	u.Due(ledger, nil, true, hour+50)
+	u.Due(ledger, maps.All[map[int32]*Journal](nil), true, hour+50)
 	if !ledger.Held() {
 		t.Error("written in an epoch that may be fenced")
 	}
@@ -132,7 +133,7 @@ func TestKept(t *testing.T) {
 		{6, Outcome{Err: "fenced", Fenced: true}, true, 4, "fenced"},
 	} {
 		ledger, u := NewJournal(4), NewUpkeep("id", hour, 0)
-		u.Due(ledger, nil, false, hour)
+		u.Due(ledger, maps.All[map[int32]*Journal](nil), false, hour)
 		if gone := u.Kept(ledger, c.epoch, c.o, hour); gone != c.gone || ledger.Held() != c.held || ledger.Epoch() != c.now {
 			t.Errorf("%+v: %q, held %t, epoch %d", c, gone, ledger.Held(), ledger.Epoch())
 		}

@@ -65,7 +65,7 @@ func (l *Lane) act(p *part, acts []lane.Action) {
 	}
 }
 
-// lose ends the lane: it is not ours any more, for the first reason that is given.
+// lose ends the lane: it is not ours any more, for the first reason that is given; an empty one is none.
 func (l *Lane) lose(why string) {
 	if l.gone == "" {
 		l.gone = why

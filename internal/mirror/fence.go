@@ -88,7 +88,7 @@ func (l *Lane) fencePart(p *part) {
 }
 
 func (l *Lane) partFenced(e partFenced) {
-	l.worked(l.upkeep.Worked(outcome(e.err), l.flow.uptime()))
+	l.lose(l.upkeep.Worked(outcome(e.err), l.flow.uptime()))
 	switch {
 	case e.round != e.part.round: // the partition was stopped meanwhile, and another fence is under way
 	case e.err != nil:

@@ -11,26 +11,12 @@ import (
 	"tidemark/internal/partition"
 )
 
-// reads is what the flow reads of the source, as the ledger has it.
+// reads is what the flow reads of the source.
 func (f *Flow) reads() ledger.Isolation {
 	if f.Committed {
 		return ledger.ReadCommitted
 	}
 	return ledger.ReadUncommitted
-}
-
-// reading is the same for a take-over.
-func (f *Flow) reading() lane.Reading { return readingOf(f.reads()) }
-
-func readingOf(i ledger.Isolation) lane.Reading {
-	switch i {
-	case ledger.ReadCommitted:
-		return lane.ReadCommitted
-	case ledger.ReadUncommitted:
-		return lane.ReadAll
-	case ledger.IsolationUnknown:
-	}
-	return lane.ReadingUnknown
 }
 
 // readTails gives a take-over what stands on the target beyond each head. A partition whose map cannot be loaded stops for

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/crc32"
+	"maps"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func bareLane(t *testing.T) (*rig, *Flow, *Lane) {
 	l.limits = r.settings.Limits
 	l.limits.Committed = r.settings.Committed
 	l.adopt(ledger.NewContents(), lane.Crashed)
-	l.upkeep.Due(l.ledger.Journal, nil, false, f.uptime())
+	l.upkeep.Due(l.ledger.Journal, maps.All(map[int32]*lane.Journal{}), false, f.uptime())
 	l.jobs, l.jobsCtx = errgroup.WithContext(t.Context())
 	t.Cleanup(func() { _ = l.jobs.Wait() })
 	return r, f, l

@@ -25,7 +25,7 @@ import (
 // as they were, so that the next owner settles the same tails. Partition by partition, a head in the new epoch follows
 // before anything is written (MR1).
 func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, error) {
-	t := lane.Takeover{Reads: l.flow.reading()}
+	t := lane.Takeover{Reads: l.flow.reads()}
 	var contents *ledger.Contents
 	tp := partition.ID{Topic: l.flow.Ledger, Partition: l.n}
 	for {
@@ -72,7 +72,7 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 
 // claimedBy is what a ledger says about who has the lane.
 func (l *Lane) claimedBy(c *ledger.Contents) lane.Claimed {
-	got := lane.Claimed{Lost: c.ClaimLost(), Under: identityOf(c.Claim, l.flow.TransactionalID(l.n)), Reads: readingOf(c.Reads())}
+	got := lane.Claimed{Lost: c.ClaimLost(), Under: identityOf(c.Claim, l.flow.TransactionalID(l.n)), Reads: c.Reads()}
 	if c.Claim != nil {
 		got.Former = &lane.Former{Identity: lane.Identity{ProducerID: c.Claim.ProducerID, Epoch: c.Claim.Epoch}, Released: c.Claim.Released}
 	}

@@ -35,18 +35,14 @@ func outcome(err error) lane.Outcome {
 	return lane.Outcome{Err: err.Error(), Fenced: isFenced(err), Hangs: hangs(err)}
 }
 
-// worked ends the lane where its work has shown that it is another's, or cannot go on.
-func (l *Lane) worked(gone string) {
-	if gone != "" {
-		l.lose(gone)
-	}
-}
-
 // chores does what is due beside the partitions.
 func (l *Lane) chores() {
-	rows := make(map[int32]*lane.Journal, len(l.verdicts))
-	for n, j := range l.verdicts {
-		rows[n] = j.Journal
+	rows := func(yield func(int32, *lane.Journal) bool) {
+		for n, j := range l.verdicts {
+			if !yield(n, j.Journal) {
+				return
+			}
+		}
 	}
 	for _, c := range l.upkeep.Due(l.ledger.Journal, rows, l.draining, l.flow.uptime()) {
 		switch c := c.(type) {
@@ -76,7 +72,7 @@ func (l *Lane) keepalive() {
 
 func (l *Lane) kept(e kept) {
 	o := outcome(e.err)
-	l.worked(l.upkeep.Kept(l.ledger.Journal, e.epoch, o, l.flow.uptime()))
+	l.lose(l.upkeep.Kept(l.ledger.Journal, e.epoch, o, l.flow.uptime()))
 	if o.Err != "" && !o.Fenced {
 		l.say(events.KeepaliveFailed, "error", e.err)
 	}
@@ -93,7 +89,7 @@ func (l *Lane) fenceRows(n int32) {
 
 func (l *Lane) rowsFenced(e rowsFenced) {
 	j := l.verdicts[e.n]
-	l.worked(l.upkeep.RowsFenced(j.Journal, e.epoch, outcome(e.err)))
+	l.lose(l.upkeep.RowsFenced(j.Journal, e.epoch, outcome(e.err)))
 	if e.err == nil {
 		l.say(events.JournalWritten, "partition", j.tp.String())
 	}

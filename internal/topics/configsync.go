@@ -53,13 +53,13 @@ func (s *Syncer) FollowSettings(ctx context.Context) error {
 }
 
 // follow makes the settings of remote topics those of their source topics, where they differ. A topic that cannot be
-// changed stops nobody: it is tried again with the next look and says why once.
-func (s *Syncer) follow(ctx context.Context, states []*State, source, target map[string]map[string]kafka.ConfigEntry) {
+// changed stops nobody: it is tried again with the next look and says why once. An error is that rights could not be asked for.
+func (s *Syncer) follow(ctx context.Context, states []*State, source, target map[string]map[string]kafka.ConfigEntry) error {
 	if s.rules.FollowConfigs <= 0 {
-		return
+		return nil
 	}
 	wanted := map[string]map[string]*string{} // by remote topic
-	var idle []*State                         // ours, nothing to change
+	idle := map[string]bool{}                 // remote topics with nothing to change
 	for _, st := range states {
 		f := s.follows[st.Name]
 		if f == nil || f.source != st.SourceID || f.target != st.TargetID {
@@ -71,27 +71,26 @@ func (s *Syncer) follow(ctx context.Context, states []*State, source, target map
 		changes, f.ours = Follow(entries(source[st.Name]), entries(target[st.Remote]), f.ours, s.rules.ConfigExcluded)
 		f.again = false
 		switch {
-		case len(changes) == 0 && s.owns(st.Name):
-			f.told = ""
-			idle = append(idle, st)
+		case !s.owns(st.Name): // another worker's; it also says what is wrong
+			f.told, f.refused = "", ""
 		case len(changes) == 0:
-			f.told, f.refused = "", ""
-		case s.rules.Owns == nil || s.rules.Owns(st.Name):
+			f.told = ""
+			idle[st.Remote] = true
+		default:
 			wanted[st.Remote] = changes
-		default: // another worker's; it also says what is wrong
-			f.told, f.refused = "", ""
 		}
 	}
 	defer s.remember(states)
 	made, refused := s.change(ctx, wanted)
-	s.mayChange(ctx, idle, refused)
+	denied, err := s.target.CannotAlterConfigs(ctx, slices.Sorted(maps.Keys(idle))) // known before the day when a change is due
+	maps.Copy(refused, denied)
 	var news []*State
 	for _, st := range states {
 		f, done, why := s.follows[st.Name], made[st.Remote], refused[st.Remote]
 		if len(done) > 0 {
 			s.changed(st, f, done)
 		}
-		if why == nil && (len(done) > 0 || slices.Contains(idle, st)) {
+		if why == nil && (len(done) > 0 || idle[st.Remote] && err == nil) {
 			s.heals(st, f)
 		}
 		if why != nil && f.refused != why.Error() {
@@ -102,6 +101,7 @@ func (s *Syncer) follow(ctx context.Context, states []*State, source, target map
 	if ctx.Err() == nil {
 		s.complain(news, refused)
 	}
+	return err
 }
 
 // recall adds what the last owner of the topic kept to what this worker saw.
@@ -154,24 +154,6 @@ func (s *Syncer) changed(st *State, f *followed, done map[string]*string) {
 	}
 	f.told, f.again = told, true
 	s.events.Say(events.SettingsFollow, "topic", st.Name, "remote", st.Remote, "set", set, "removed", removed)
-}
-
-// mayChange adds to refused the topics whose settings could not be changed although nothing is to be changed now: a right that
-// is taken away must be known before the day when a change is due.
-func (s *Syncer) mayChange(ctx context.Context, idle []*State, refused map[string]error) {
-	names := make([]string, len(idle))
-	for i, st := range idle {
-		names[i] = st.Remote
-	}
-	denied, err := s.target.CannotAlterConfigs(ctx, names)
-	for i, st := range idle {
-		switch {
-		case denied[st.Remote] != nil:
-			refused[st.Remote] = denied[st.Remote]
-		case err != nil && s.follows[st.Name].refused != "":
-			refused[names[i]] = errors.New(s.follows[st.Name].refused) // not known: as it was
-		}
-	}
 }
 
 func (s *Syncer) heals(st *State, f *followed) {
