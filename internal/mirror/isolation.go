@@ -39,7 +39,7 @@ func (f *Flow) sameReads(ctx context.Context, c *ledger.Contents) error {
 			continue // the partition stops for that
 		}
 		to := partition.ID{Topic: h.RemoteTopic, Partition: p.Partition}
-		landed, _, err := f.look(ctx, to, int64(m.TargetEnd()), h.ProducerID)
+		landed, _, err := f.look(ctx, to, m.TargetEnd(), h.ProducerID)
 		switch {
 		case errors.Is(err, kafka.ErrNoTopic):
 		case err != nil:

@@ -16,7 +16,7 @@ import (
 
 // published is what the verdicts topic says about a position, as far as we wrote it.
 type published struct {
-	committed int64
+	committed offsetmap.SourceOffset
 	metadata  string
 	verdict   translate.Verdict
 	at        int64
@@ -118,7 +118,7 @@ func (l *Lane) judge(p *part, c verdicts.Commit) {
 	}
 	l.publish(key, &verdicts.Row{
 		RemoteTopic: p.Remote, SourceTopic: hex.EncodeToString(source[:]), TargetTopic: hex.EncodeToString(target[:]),
-		Committed: c.Offset, CommitAt: -1, Metadata: c.Metadata, ClaimEpoch: l.id.Epoch, SourceEnd: p.core.Seen().SourceEnd,
+		Committed: int64(c.Offset), CommitAt: -1, Metadata: c.Metadata, ClaimEpoch: l.id.Epoch, SourceEnd: int64(p.core.Seen().SourceEnd),
 		Verdict: v, At: time.UnixMilli(t),
 	})
 }
@@ -126,13 +126,13 @@ func (l *Lane) judge(p *part, c verdicts.Commit) {
 func (l *Lane) input(p *part, c verdicts.Commit) translate.Input {
 	seen := p.core.Seen()
 	in := translate.Input{
-		Committed:   offsetmap.SourceOffset(c.Offset),
-		SourceStart: offsetmap.SourceOffset(seen.SourceStart), LastStable: translate.Unknown,
-		TargetStart: offsetmap.TargetOffset(seen.TargetStart), TargetEnd: translate.Unknown,
+		Committed:   c.Offset,
+		SourceStart: seen.SourceStart, LastStable: translate.Unknown,
+		TargetStart: seen.TargetStart, TargetEnd: translate.Unknown,
 		Earliest: l.flow.Earliest, Absent: "the mirror has not looked at the partition yet",
 	}
 	if l.flow.Committed && seen.SourceStable < seen.SourceEnd { // without an open transaction a position beyond both waits for none
-		in.LastStable = offsetmap.SourceOffset(seen.SourceStable)
+		in.LastStable = seen.SourceStable
 	}
 	if m := p.core.Map(); m != nil {
 		in.Map = m
@@ -215,7 +215,9 @@ func (l *Lane) rowsFenced(e rowsFenced) {
 const startsEvery = 10 * time.Second
 
 // starts is the target's log start of many partitions, from a job.
-type starts struct{ at map[partition.ID]int64 }
+type starts struct {
+	at map[partition.ID]offsetmap.TargetOffset
+}
 
 func (l *Lane) askStarts() {
 	if l.draining || time.Since(l.startsAt) < startsEvery {
@@ -232,7 +234,7 @@ func (l *Lane) askStarts() {
 		return
 	}
 	l.jobs.Go(func() error {
-		at, _ := offsets(l.jobsCtx, l.flow.target, tps, -2, false)
+		at, _ := offsets[offsetmap.TargetOffset](l.jobsCtx, l.flow.target, tps, -2, false)
 		l.post(starts{at: at})
 		return nil
 	})
