@@ -24,6 +24,7 @@ import (
 	"tidemark/internal/testcluster"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
+	"tidemark/offsetmap"
 )
 
 // heard keeps a flow's log lines, beside the test's own log.
@@ -115,7 +116,7 @@ func (run *running) commit(group string, tp partition.ID, offset int64) {
 		next[at] = slices.Clone(cs)
 	}
 	run.flow.mu.Unlock()
-	next[tp] = append(next[tp], verdicts.Commit{Group: group, Offset: offset})
+	next[tp] = append(next[tp], verdicts.Commit{Group: group, Offset: offsetmap.SourceOffset(offset)})
 	run.flow.SetCommits(next)
 }
 
@@ -167,7 +168,7 @@ func (r *rig) judged(run *running, group string, tp partition.ID, offset int64, 
 // end is a target partition's log end.
 func (r *rig) end(c *kafka.Client, tp partition.ID) int64 {
 	r.t.Helper()
-	at, failed := offsets(r.t.Context(), c, []partition.ID{tp}, -1, false)
+	at, failed := offsets[int64](r.t.Context(), c, []partition.ID{tp}, -1, false)
 	if failed[tp] != nil {
 		r.t.Fatal(failed[tp])
 	}

@@ -11,6 +11,7 @@ import (
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
 	"tidemark/internal/pause"
+	"tidemark/offsetmap"
 )
 
 // begin gives the lane where its partitions begin, of a flow that was told to begin at the end (Settings.FromEnd), at the
@@ -100,11 +101,11 @@ func (l *Lane) firstStart(ctx context.Context, c *ledger.Contents) error {
 // firstEnds asks for both ends of partitions until each has told them: what comes to one before that would be passed over,
 // and a leader that was just elected refuses for a moment. What cannot be asked for long (no leader, access denied) has
 // its end taken when it is first looked at.
-func (l *Lane) firstEnds(ctx context.Context, tps []partition.ID) (start, end map[partition.ID]int64, err error) {
-	start, end = map[partition.ID]int64{}, map[partition.ID]int64{}
+func (l *Lane) firstEnds(ctx context.Context, tps []partition.ID) (start, end map[partition.ID]offsetmap.SourceOffset, err error) {
+	start, end = map[partition.ID]offsetmap.SourceOffset{}, map[partition.ID]offsetmap.SourceOffset{}
 	for tries := 1; len(tps) > 0; tries++ {
-		from, failedFrom := offsets(ctx, l.flow.source, tps, -2, false)
-		to, failedTo := offsets(ctx, l.flow.source, tps, -1, l.flow.Committed)
+		from, failedFrom := offsets[offsetmap.SourceOffset](ctx, l.flow.source, tps, -2, false)
+		to, failedTo := offsets[offsetmap.SourceOffset](ctx, l.flow.source, tps, -1, l.flow.Committed)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -201,7 +202,7 @@ func (l *Lane) writeBegin(p partition.ID, b ledger.Begin) {
 // settleBegin writes down where mirroring begins of a partition whose begin was "at the end", as soon as a look has seen
 // the end, also where the partition is stopped for another reason: each later look would see a later one, and pass over
 // what came between. The record is ahead of the partition's first head.
-func (l *Lane) settleBegin(p *part, at *int64) {
+func (l *Lane) settleBegin(p *part, at *offsetmap.SourceOffset) {
 	if at == nil || p.begin == nil || p.begin.Offset != ledger.AtEnd {
 		return
 	}

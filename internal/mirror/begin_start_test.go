@@ -15,6 +15,7 @@ import (
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
+	"tidemark/offsetmap"
 )
 
 // lane runs one lane of a flow alone, as a worker that holds no other; the returned function kills it.
@@ -79,7 +80,7 @@ func TestBeginWaitsForTheFirstLane(t *testing.T) {
 	}
 	whole := r.read(r.src, "orders")
 	for p, b := range c.Begins {
-		if b.Offset != int64(len(whole[p.Partition])) {
+		if b.Offset != offsetmap.SourceOffset(len(whole[p.Partition])) {
 			t.Errorf("%v begins at %d, its end was at %d", p, b.Offset, len(whole[p.Partition]))
 		}
 	}
@@ -94,7 +95,7 @@ func TestBeginOfAnUnfinishedStart(t *testing.T) {
 	r.both("orders", 1)
 	r.produce("orders", 0, 100)
 	r.fromEnd("orders")
-	half := ledger.StartTopic{ProducerID: 5, Epoch: 7, TopicID: r.existing[partition.ID{Topic: "orders"}], Offsets: []int64{50}}
+	half := ledger.StartTopic{ProducerID: 5, Epoch: 7, TopicID: r.existing[partition.ID{Topic: "orders"}], Offsets: []offsetmap.SourceOffset{50}}
 	r.overwrite(testcluster.Rec{Key: []byte("start/orders")}, half.Encode())
 	r.overwrite(testcluster.Rec{Key: []byte("start/payments")}, half.Encode())
 	run := r.start(r.partitions("orders"))

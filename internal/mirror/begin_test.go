@@ -12,6 +12,7 @@ import (
 	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/translate"
+	"tidemark/offsetmap"
 )
 
 // fromEnd makes the flow begin at the end, of topics that the source has now, selected or not.
@@ -241,7 +242,7 @@ func TestBeginOfATopicWrittenDownBefore(t *testing.T) {
 	f.FromEnd = true
 	old, id := [16]byte{1}, [16]byte{2}
 	c := ledger.NewContents()
-	c.SetStart(ledger.Start{ProducerID: 7}, map[string]ledger.StartTopic{"t": {TopicID: id, Offsets: []int64{50, 50}}})
+	c.SetStart(ledger.Start{ProducerID: 7}, map[string]ledger.StartTopic{"t": {TopicID: id, Offsets: []offsetmap.SourceOffset{50, 50}}})
 	c.SetBegin(partition.ID{Topic: "t"}, ledger.Begin{TopicID: old, Offset: 900})
 	c.SetBegin(partition.ID{Topic: "t", Partition: 1}, ledger.Begin{TopicID: id, Offset: 40})
 	if err := l.begin(t.Context(), c, lane.First); err != nil {

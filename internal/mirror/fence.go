@@ -10,6 +10,7 @@ import (
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/partition"
+	"tidemark/offsetmap"
 )
 
 // coordinator is the lane's identity as the transaction coordinator knows it. Own fences raise its epoch above the one
@@ -44,7 +45,7 @@ type (
 		part   *part
 		round  int
 		landed []lane.Landed
-		end    int64
+		end    offsetmap.TargetOffset
 		err    error
 	}
 )
@@ -100,7 +101,7 @@ func (l *Lane) partFenced(e partFenced) {
 
 // lookPart reads the headers of what stands on the target from an offset on. The log stands still: the fence is
 // complete.
-func (l *Lane) lookPart(p *part, from int64) {
+func (l *Lane) lookPart(p *part, from offsetmap.TargetOffset) {
 	p.round++
 	round, tp, pid := p.round, p.remoteTP(), l.id.ProducerID
 	l.jobs.Go(func() error {
@@ -114,24 +115,24 @@ func (l *Lane) lookPart(p *part, from int64) {
 	})
 }
 
-func (f *Flow) look(ctx context.Context, tp partition.ID, from, pid int64) (landed []lane.Landed, end int64, err error) {
+func (f *Flow) look(ctx context.Context, tp partition.ID, from offsetmap.TargetOffset, pid int64) (landed []lane.Landed, end offsetmap.TargetOffset, err error) {
 	ctx, patience := patiently(ctx, f.lookPatience)
 	defer patience.end()
-	ends, failed := offsets(ctx, f.target, []partition.ID{tp}, -1, false)
-	starts, failedStart := offsets(ctx, f.target, []partition.ID{tp}, -2, false)
+	ends, failed := offsets[offsetmap.TargetOffset](ctx, f.target, []partition.ID{tp}, -1, false)
+	starts, failedStart := offsets[offsetmap.TargetOffset](ctx, f.target, []partition.ID{tp}, -2, false)
 	for _, e := range []error{failed[tp], failedStart[tp]} {
 		if e != nil {
 			return nil, 0, e
 		}
 	}
-	start := starts[tp]
+	start := max(from, starts[tp])
 	end = ends[tp]
-	if max(from, start) >= end {
+	if start >= end {
 		return nil, end, nil
 	}
-	err = f.targetNet.Scan(ctx, tp, max(from, start), end, 0, func(v batch.View, _ bool) error {
+	err = f.targetNet.Scan(ctx, tp, int64(start), int64(end), 0, func(v batch.View, _ bool) error {
 		patience.heard()
-		landed = append(landed, landedFrom(v, max(v.BaseOffset(), from), pid))
+		landed = append(landed, landedFrom(v, max(offsetmap.TargetOffset(v.BaseOffset()), from), pid))
 		return nil
 	})
 	if err != nil {

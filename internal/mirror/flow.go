@@ -19,6 +19,7 @@ import (
 	"tidemark/internal/partition"
 	"tidemark/internal/verdicts"
 	"tidemark/internal/wire"
+	"tidemark/offsetmap"
 )
 
 // Partition is one source partition that a flow mirrors.
@@ -75,7 +76,7 @@ type Settings struct {
 type Lease interface{ Valid() bool }
 
 // SyncSink takes offset syncs for their topic; it never blocks.
-type SyncSink func(topic string, partition int32, source, target int64)
+type SyncSink func(topic string, partition int32, source offsetmap.SourceOffset, target offsetmap.TargetOffset)
 
 // Flow is the shared machinery of one flow in one process.
 type Flow struct {

@@ -31,7 +31,7 @@ func (f *Flow) readTails(ctx context.Context, c *ledger.Contents, t *lane.Takeov
 			continue
 		}
 		to := partition.ID{Topic: h.RemoteTopic, Partition: p.Partition}
-		landed, _, err := f.look(ctx, to, int64(m.TargetEnd()), h.ProducerID)
+		landed, _, err := f.look(ctx, to, m.TargetEnd(), h.ProducerID)
 		switch {
 		case errors.Is(err, kafka.ErrNoTopic):
 		case err != nil:

@@ -194,7 +194,7 @@ func TestAcknowledgedLogStartTrims(t *testing.T) {
 	m.Seal()
 	p := l.liven(t, "t", 0, m)
 	l.answer(answered{part: p, unit: &lane.Unit{}, result: wire.Result{LogStart: 1000}})
-	l.started(starts{at: map[partition.ID]int64{p.remoteTP(): 1000}})
+	l.started(starts{at: map[partition.ID]offsetmap.TargetOffset{p.remoteTP(): 1000}})
 	if n := len(m.Blocks()); n != 0 {
 		t.Fatalf("GROWS: %d blocks below the log start are kept", n)
 	}

@@ -14,6 +14,7 @@ import (
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
+	"tidemark/offsetmap"
 )
 
 // look is a partition whose core wants both logs looked at.
@@ -27,8 +28,8 @@ type (
 	lookEnded struct {
 		part   *part
 		out    lane.LookEnded
-		begins *int64 // where mirroring begins whose begin was "at the end": it is known now; nil otherwise
-		gone   bool   // the lane has another owner
+		begins *offsetmap.SourceOffset // where mirroring begins whose begin was "at the end": it is known now; nil otherwise
+		gone   bool                    // the lane has another owner
 	}
 
 	// lookProgress says how far a job has read what stands on the target.
@@ -155,10 +156,10 @@ func (f *Flow) lookAtEnds(ctx context.Context, heads []head) ([]*lane.Probe, []e
 		from = append(from, h.info.TP)
 		to = append(to, h.info.remoteTP())
 	}
-	sourceStart, failedA := offsets(ctx, f.source, from, -2, false)
-	sourceEnd, failedB := offsets(ctx, f.source, from, -1, f.Committed)
-	targetStart, failedC := offsets(ctx, f.target, to, -2, false)
-	targetEnd, failedD := offsets(ctx, f.target, to, -1, false)
+	sourceStart, failedA := offsets[offsetmap.SourceOffset](ctx, f.source, from, -2, false)
+	sourceEnd, failedB := offsets[offsetmap.SourceOffset](ctx, f.source, from, -1, f.Committed)
+	targetStart, failedC := offsets[offsetmap.TargetOffset](ctx, f.target, to, -2, false)
+	targetEnd, failedD := offsets[offsetmap.TargetOffset](ctx, f.target, to, -1, false)
 	ids, target, err := f.topicIDs(ctx, heads)
 	for i, h := range heads {
 		s, t := h.info.TP, h.info.remoteTP()
@@ -194,8 +195,14 @@ func (f *Flow) topicIDs(ctx context.Context, heads []head) (source, target map[s
 	return source, target, err
 }
 
-func offsets(ctx context.Context, c *kafka.Client, tps []partition.ID, spec int64, committed bool) (map[partition.ID]int64, map[partition.ID]error) {
-	at, failed, err := c.ListOffsets(ctx, tps, spec, committed)
+// offsets asks for the start (spec -2) or end (-1) of logs. O says whose offsets they are: the source's, the target's, or plain
+// ones of a topic of our own.
+func offsets[O offsetmap.SourceOffset | offsetmap.TargetOffset | int64](ctx context.Context, c *kafka.Client, tps []partition.ID, spec int64, committed bool) (map[partition.ID]O, map[partition.ID]error) {
+	got, failed, err := c.ListOffsets(ctx, tps, spec, committed)
+	at := make(map[partition.ID]O, len(got))
+	for tp, o := range got {
+		at[tp] = O(o)
+	}
 	if failed == nil {
 		failed = map[partition.ID]error{}
 	}

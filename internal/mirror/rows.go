@@ -15,7 +15,7 @@ import (
 
 // published is what the verdicts topic says about a position, as far as we wrote it.
 type published struct {
-	committed int64
+	committed offsetmap.SourceOffset
 	metadata  string
 	verdict   translate.Verdict
 	at        int64
@@ -117,7 +117,7 @@ func (l *Lane) judge(p *part, c verdicts.Commit) {
 	}
 	l.publish(key, &verdicts.Row{
 		RemoteTopic: p.Remote, SourceTopic: hex.EncodeToString(source[:]), TargetTopic: hex.EncodeToString(target[:]),
-		Committed: c.Offset, CommitAt: -1, Metadata: c.Metadata, ClaimEpoch: l.id.Epoch, SourceEnd: p.core.Seen().SourceEnd,
+		Committed: int64(c.Offset), CommitAt: -1, Metadata: c.Metadata, ClaimEpoch: l.id.Epoch, SourceEnd: int64(p.core.Seen().SourceEnd),
 		Verdict: v, At: time.UnixMilli(t),
 	})
 }
@@ -125,13 +125,13 @@ func (l *Lane) judge(p *part, c verdicts.Commit) {
 func (l *Lane) input(p *part, c verdicts.Commit) translate.Input {
 	seen := p.core.Seen()
 	in := translate.Input{
-		Committed:   offsetmap.SourceOffset(c.Offset),
-		SourceStart: offsetmap.SourceOffset(seen.SourceStart), LastStable: translate.Unknown,
-		TargetStart: offsetmap.TargetOffset(seen.TargetStart), TargetEnd: translate.Unknown,
+		Committed:   c.Offset,
+		SourceStart: seen.SourceStart, LastStable: translate.Unknown,
+		TargetStart: seen.TargetStart, TargetEnd: translate.Unknown,
 		Earliest: l.flow.Earliest, Absent: "the mirror has not looked at the partition yet",
 	}
 	if l.flow.Committed && seen.SourceStable < seen.SourceEnd { // without an open transaction a position beyond both waits for none
-		in.LastStable = offsetmap.SourceOffset(seen.SourceStable)
+		in.LastStable = seen.SourceStable
 	}
 	if m := p.core.Map(); m != nil {
 		in.Map = m

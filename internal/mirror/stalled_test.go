@@ -127,8 +127,8 @@ func TestHeadsDoNotPileUp(t *testing.T) {
 // What a look finds on the target is mirrored: it is counted, and told to MirrorMaker 2's readers.
 func TestLandedByALookIsCounted(t *testing.T) {
 	f, l, p := livePart(t)
-	var got []int64
-	f.syncs = func(_ string, _ int32, up, _ int64) { got = append(got, up) }
+	var got []offsetmap.SourceOffset
+	f.syncs = func(_ string, _ int32, up offsetmap.SourceOffset, _ offsetmap.TargetOffset) { got = append(got, up) }
 	f.sink(answerAt(p, 0, dataBatch(t, 0, 10)))
 	l.handleAll() // the unit is on its way
 	l.step(p, lane.Stop{Reason: "say"})

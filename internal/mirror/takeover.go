@@ -113,8 +113,8 @@ func (f *Flow) layout(c *ledger.Contents) error {
 
 // readLedger reads a ledger partition to its end.
 func (f *Flow) readLedger(ctx context.Context, tp partition.ID) (*ledger.Contents, error) {
-	end, failed := offsets(ctx, f.target, []partition.ID{tp}, -1, false)
-	start, failedStart := offsets(ctx, f.target, []partition.ID{tp}, -2, false)
+	end, failed := offsets[int64](ctx, f.target, []partition.ID{tp}, -1, false)
+	start, failedStart := offsets[int64](ctx, f.target, []partition.ID{tp}, -2, false)
 	if err := errors.Join(failed[tp], failedStart[tp]); err != nil {
 		return nil, err
 	}

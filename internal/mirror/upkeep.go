@@ -6,6 +6,7 @@ import (
 	"tidemark/internal/events"
 	"tidemark/internal/lane"
 	"tidemark/internal/partition"
+	"tidemark/offsetmap"
 )
 
 type (
@@ -21,7 +22,9 @@ type (
 		err   error
 	}
 	// starts is the target's log start of many partitions, from a job.
-	starts struct{ at map[partition.ID]int64 }
+	starts struct {
+		at map[partition.ID]offsetmap.TargetOffset
+	}
 )
 
 // uptime is a clock in ms that is never set back.
@@ -106,7 +109,7 @@ func (l *Lane) askStarts() {
 		return
 	}
 	l.jobs.Go(func() error {
-		at, _ := offsets(l.jobsCtx, l.flow.target, tps, -2, false)
+		at, _ := offsets[offsetmap.TargetOffset](l.jobsCtx, l.flow.target, tps, -2, false)
 		l.post(starts{at: at})
 		return nil
 	})
