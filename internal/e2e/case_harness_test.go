@@ -134,6 +134,9 @@ func (f *flow) copied(topic string, iso testcluster.Isolation) (source, target [
 		f.tb.Fatal(err)
 	}
 	f.until(60*time.Second, "all of "+topic+" on the target", func(ctx context.Context) (bool, string) {
+		if ok, why := atLeast(ctx, tcl, f.remote(topic), len(source)); !ok {
+			return false, why
+		}
 		target, err = testcluster.Read(ctx, tcl, f.remote(topic), testcluster.ReadUncommitted)
 		if err != nil {
 			return false, err.Error()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/config"
@@ -209,6 +210,9 @@ func (f *flow) mirrored(topic string) (source, target []testcluster.Rec) {
 	scl, tcl := suite.source.Client(f.tb), f.targetClient()
 	source = f.read(suite.source, topic)
 	f.until(60*time.Second, "all of "+topic+" on the target", func(ctx context.Context) (bool, string) {
+		if ok, why := atLeast(ctx, tcl, f.alias+"."+topic, len(source)); !ok {
+			return false, why
+		}
 		var err error
 		target, err = testcluster.Read(ctx, tcl, f.alias+"."+topic, testcluster.ReadCommitted)
 		if err != nil {
@@ -221,6 +225,24 @@ func (f *flow) mirrored(topic string) (source, target []testcluster.Rec) {
 		f.tb.Fatal(err)
 	}
 	return source, target
+}
+
+// atLeast says whether a topic has offsets enough to hold n records: to ask costs next to nothing, and to read all of it
+// again and again until they are there would keep the machine busy that is to bring them.
+func atLeast(ctx context.Context, cl *kgo.Client, topic string, n int) (bool, string) {
+	starts, err := testcluster.Starts(ctx, cl, topic)
+	if err != nil {
+		return false, err.Error()
+	}
+	ends, err := testcluster.Ends(ctx, cl, topic, testcluster.ReadUncommitted)
+	if err != nil {
+		return false, err.Error()
+	}
+	there := int64(0)
+	for p, end := range ends {
+		there += end - starts[p]
+	}
+	return there >= int64(n), fmt.Sprintf("%d offsets for %d records", there, n)
 }
 
 // commit sets a group's position on the source.
