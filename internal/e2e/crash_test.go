@@ -22,7 +22,7 @@ func (f *flow) load(prefix string) (stop func()) {
 	f.tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var g errgroup.Group
-	conn := suite.source.ClientOpts()
+	conn := f.reads().ClientOpts()
 	g.Go(func() error {
 		return f.rounds(ctx, conn, testcluster.Load{Topic: prefix + "plain", Partitions: 3, Count: 120, Codec: "lz4", BatchBytes: 1200})
 	})
@@ -84,7 +84,7 @@ func paced(ctx context.Context) bool {
 func (f *flow) createLoadTopics(prefix string) {
 	f.tb.Helper()
 	for topic, n := range map[string]int32{"plain": 3, "tx": 2, "old": 2} {
-		if err := testcluster.CreateTopic(f.tb.Context(), suite.source.ClientOpts(), prefix+topic, n, nil); err != nil {
+		if err := testcluster.CreateTopic(f.tb.Context(), f.reads().ClientOpts(), prefix+topic, n, nil); err != nil {
 			f.tb.Fatal(err)
 		}
 	}
@@ -132,6 +132,7 @@ func (f *flow) remoteGrows(topic string, n int64) {
 // duplicate. Most starts are static members, which get their lanes back at once; the others wait out the dead one's
 // session.
 func TestKillAndStart(t *testing.T) {
+	t.Parallel()
 	f := newFlow(t, "kill", `ki-.*`, `none`, "")
 	f.createLoadTopics("ki-")
 	stop := f.load("ki-")
@@ -151,6 +152,7 @@ func TestKillAndStart(t *testing.T) {
 
 // TestCleanStopAndStart: a clean stop exits 0 and the next start needs no look at the tail.
 func TestCleanStopAndStart(t *testing.T) {
+	t.Parallel()
 	f := newFlow(t, "clean", `cl-.*`, `none`, "")
 	f.createLoadTopics("cl-")
 	stop := f.load("cl-")

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -112,7 +113,7 @@ type flow struct {
 	yaml     string
 	file     string            // the name of the file that processes get; empty: flow.yaml
 	binary   string            // of processes, where it is not this revision's
-	to       *testcluster.Real // the target, where it is not the shared one
+	from, to *testcluster.Real // where they are not the shared ones
 	cfg      *config.Config
 	src, dst *kadm.Client
 	log      *slog.Logger
@@ -138,6 +139,12 @@ flows:
 	f.dst = kadm.NewClient(suite.target.Client(t))
 	return f
 }
+
+// reads is the cluster that the flow reads.
+func (f *flow) reads() *testcluster.Real { return cmp.Or(f.from, suite.source) }
+
+// writes is the cluster that the flow writes.
+func (f *flow) writes() *testcluster.Real { return cmp.Or(f.to, suite.target) }
 
 // testLog writes to the test's log until the test has ended.
 type testLog struct {
@@ -207,8 +214,8 @@ func (f *flow) read(r *testcluster.Real, topic string) []testcluster.Rec {
 // mirrored waits until the remote topic holds as many committed records as the source topic, and gives both.
 func (f *flow) mirrored(topic string) (source, target []testcluster.Rec) {
 	f.tb.Helper()
-	scl, tcl := suite.source.Client(f.tb), f.targetClient()
-	source = f.read(suite.source, topic)
+	scl, tcl := f.reads().Client(f.tb), f.targetClient()
+	source = f.read(f.reads(), topic)
 	f.until(60*time.Second, "all of "+topic+" on the target", func(ctx context.Context) (bool, string) {
 		if ok, why := atLeast(ctx, tcl, f.alias+"."+topic, len(source)); !ok {
 			return false, why
