@@ -159,15 +159,16 @@ func (f *flow) wellAtLast(prefix string, workers ...*worker) {
 	}
 }
 
-// TestLeadersMove shakes a target of three brokers, of which those are killed that coordinate the lane group and a lane, and
-// then a source of three brokers. The two are one test, as they cannot run beside each other and one that waits keeps
-// others from running.
-func TestLeadersMove(t *testing.T) {
+// TestThreeBrokers shakes a target of three brokers, of which those are killed that coordinate the lane group and a lane, and
+// then a source of three brokers. Its parts are one test, as they cannot run beside each other, and one that waits for its
+// turn keeps others from running.
+func TestThreeBrokers(t *testing.T) {
 	t.Parallel()
 	r := three(t)
 	brokersOfThree.Lock()
 	defer brokersOfThree.Unlock()
-	t.Run("target", func(t *testing.T) {
+	t.Run("own topics", func(t *testing.T) { ownTopics(t, r) })
+	t.Run("the target's leaders move", func(t *testing.T) {
 		f := newFlow(t, "lead", `le-.*`, `leadg.*`, "")
 		f.toward(r)
 		f.replicated()
@@ -175,20 +176,16 @@ func TestLeadersMove(t *testing.T) {
 			func() (int, error) { return r.Coordinator(t.Context(), f.dst, "tidemark.lead->T", "") },
 			func() (int, error) { return r.Coordinator(t.Context(), f.dst, "", "tidemark.lead->T.lane.0") })
 	})
-	t.Run("source", func(t *testing.T) {
+	t.Run("the source's leaders move", func(t *testing.T) {
 		f := newFlow(t, "slead", `sl-.*`, `sleadg.*`, "")
 		f.awayFrom(r)
 		f.shaken(r, "sl-", func() (int, error) { return 0, nil })
 	})
 }
 
-// TestOwnTopicsOnThreeBrokers: a topic that was just created is described by whichever broker is asked, and its settings
+// ownTopics: a topic that was just created is described by whichever broker is asked, and its settings
 // by another one that may not have heard of it yet. The first start must not end because of that.
-func TestOwnTopicsOnThreeBrokers(t *testing.T) {
-	t.Parallel()
-	r := three(t)
-	brokersOfThree.RLock()
-	defer brokersOfThree.RUnlock()
+func ownTopics(t *testing.T, r *testcluster.Real) {
 	c, err := kafka.Open(kafka.Cluster{Alias: "T", Bootstrap: r.Bootstrap()}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
