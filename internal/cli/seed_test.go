@@ -117,7 +117,7 @@ func seedLedger(ctx context.Context, conn []kgo.Opt) error {
 			Owner: "mirror1 pid 17 since 2026-01-02T03:00:00Z", Released: lane != 1, At: seedTime,
 		}.Encode())
 	}
-	head := func(topic string, partition int32, state ledger.State, reason string, sourceEnd int64, m *offsetmap.Map) {
+	head := func(topic string, partition int32, state ledger.State, reason string, sourceEnd offsetmap.SourceOffset, m *offsetmap.Map) {
 		key := ledger.Key{Kind: ledger.KindHead, Topic: topic, Partition: partition}
 		value := ledger.Head{
 			RemoteTopic: "A." + topic, State: state, Reason: reason, ProducerID: 4000, Epoch: 3, Sequence: 7,

@@ -11,8 +11,8 @@ import (
 	"tidemark/internal/testcluster"
 )
 
-// takenAway: rights that are taken away from a worker while it runs, one on settings of the source topic and one on a group, are
-// named in its log, and by `status --check`. Data goes on, after a restart too, and the group is not taken for deleted; all is
+// takenAway: rights that are taken away from a worker while it runs, on settings of the source topic, on those of the remote one
+// (of which nothing is to be changed), and on a group, are named in its log, and by `status --check`. Data goes on, after a restart too, and the group is not taken for deleted; all is
 // over when the rights are given back.
 func (l least) takenAway(t *testing.T) {
 	l.users("lw", "lwt")
@@ -23,12 +23,24 @@ func (l least) takenAway(t *testing.T) {
 	}
 	who := report.Clusters[0].Principal
 	taken := []granted{{who, "topic", "literal", "lw-data", "DESCRIBE_CONFIGS"}, {who, "group", "literal", "lw-group", "DESCRIBE"}}
+	remote := granted{report.Clusters[1].Principal, "topic", "literal", "lw.lw-data", "ALTER_CONFIGS"}
 	fill(t, l.src, "lw-data", 50)
 	f.commit("lw-group", map[string]map[int32]int64{"lw-data": {0: 20}})
 	log := f.listen()
 	stop := f.start()
 	f.holds(l.dst, "lw.lw-data", 50)
 	f.reaches("lw-group", "lw-data", 0, 20)
+	// The right to change settings has the right to read them in it, which stays here.
+	grant(t, l.dst, []granted{{remote.principal, "topic", "literal", "lw.lw-data", "DESCRIBE_CONFIGS"}})
+	revoke(t, l.dst, []granted{remote})
+	f.until(60*time.Second, "the right on the remote topic in the log", func(context.Context) (bool, string) {
+		return log.line("ALTER_CONFIGS on topic", "lw.lw-data", "is missing"), "not yet"
+	})
+	f.red("settings of remote topics do not follow the source: lw.lw-data")
+	grant(t, l.dst, []granted{remote})
+	f.until(60*time.Second, "the end of it in the log", func(context.Context) (bool, string) {
+		return log.line("settings of a remote topic follow the source again"), "not yet"
+	})
 	revoke(t, l.src, taken)
 	took := timed(t, "both rights are named")
 	f.until(60*time.Second, "both rights in the log", func(context.Context) (bool, string) {

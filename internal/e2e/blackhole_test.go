@@ -140,16 +140,17 @@ func walled(t *testing.T, name string, features map[string]int, props map[string
 // behind is the flow as a worker sees it whose way to the target leads through the wall.
 func (f *flow) behind(w *wall) *flow {
 	g := *f
-	g.yaml = strings.ReplaceAll(f.yaml, suite.target.BootstrapString(), w.addr())
+	g.yaml = strings.ReplaceAll(f.yaml, f.writes().BootstrapString(), w.addr())
 	return &g
 }
 
 // TestWalledWorker cuts a worker off from the target without closing a connection, for longer than its session, while
 // another takes its lanes and goes on; what it had sent arrives when the network is whole again.
 func TestWalledWorker(t *testing.T) {
+	t.Parallel()
 	target, w := walled(t, "walled", nil, nil)
-	between(t, suite.source, target)
 	f := newFlow(t, "walled", `wa-.*`, `walledg.*`, "")
+	f.toward(target)
 	f.createLoadTopics("wa-")
 	stop := f.load("wa-")
 	one := f.behind(w).process()

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -30,17 +29,25 @@ func (f *flow) toward(r *testcluster.Real) {
 	f.dst = kadm.NewClient(r.Client(f.tb))
 }
 
+// awayFrom makes another cluster the source of a flow that has not started yet.
+func (f *flow) awayFrom(r *testcluster.Real) {
+	f.tb.Helper()
+	f.rewrite(suite.source.BootstrapString(), r.BootstrapString())
+	f.from = r
+	f.src = kadm.NewClient(r.Client(f.tb))
+}
+
 // targetClient is a client of the flow's target.
 func (f *flow) targetClient() *kgo.Client {
 	f.tb.Helper()
-	return cmp.Or(f.to, suite.target).Client(f.tb)
+	return f.writes().Client(f.tb)
 }
 
 // drip writes numbered records one by one, each in a batch of its own, in turn to the partitions of a topic, until it is
 // stopped.
 func (f *flow) drip(topic string, partitions int32, first int64, every time.Duration) (stop func()) {
 	f.tb.Helper()
-	cl, err := kgo.NewClient(append(suite.source.ClientOpts(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0))...)
+	cl, err := kgo.NewClient(append(f.reads().ClientOpts(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0))...)
 	if err != nil {
 		f.tb.Fatal(err)
 	}

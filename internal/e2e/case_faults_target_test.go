@@ -266,7 +266,7 @@ func TestCase51LargeTransactions(t *testing.T) {
 // remoteMoves waits until the target holds one more record of a topic than now, or all of it.
 func (f *flow) remoteMoves(topic string) {
 	f.tb.Helper()
-	source, err := testcluster.Read(f.tb.Context(), suite.source.Client(f.tb), topic, testcluster.ReadCommitted)
+	source, err := testcluster.Read(f.tb.Context(), f.reads().Client(f.tb), topic, testcluster.ReadCommitted)
 	if err != nil {
 		f.tb.Fatal(err)
 	}

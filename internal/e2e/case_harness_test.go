@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +74,7 @@ func (f *flow) remote(topic string) string { return f.alias + "." + topic }
 // topic creates a topic on the source.
 func (f *flow) topic(name string, partitions int32, configs map[string]string) {
 	f.tb.Helper()
-	if err := testcluster.CreateTopic(f.tb.Context(), suite.source.ClientOpts(), name, partitions, configs); err != nil {
+	if err := testcluster.CreateTopic(f.tb.Context(), f.reads().ClientOpts(), name, partitions, configs); err != nil {
 		f.tb.Fatal(err)
 	}
 }
@@ -83,21 +82,21 @@ func (f *flow) topic(name string, partitions int32, configs map[string]string) {
 // emptyRemote creates a remote topic before the mirror would.
 func (f *flow) emptyRemote(topic string, partitions int32, configs map[string]string) {
 	f.tb.Helper()
-	if err := testcluster.CreateTopic(f.tb.Context(), suite.target.ClientOpts(), f.remote(topic), partitions, configs); err != nil {
+	if err := testcluster.CreateTopic(f.tb.Context(), f.writes().ClientOpts(), f.remote(topic), partitions, configs); err != nil {
 		f.tb.Fatal(err)
 	}
 }
 
 func (f *flow) produce(l testcluster.Load) {
 	f.tb.Helper()
-	if err := testcluster.Produce(f.tb.Context(), suite.source.ClientOpts(), l); err != nil {
+	if err := testcluster.Produce(f.tb.Context(), f.reads().ClientOpts(), l); err != nil {
 		f.tb.Fatal(err)
 	}
 }
 
 func (f *flow) transactions(l testcluster.Load, seed uint64) {
 	f.tb.Helper()
-	if _, _, err := testcluster.ProduceTransactions(f.tb.Context(), suite.source.ClientOpts(), l, testcluster.Transactions{Seed: seed}); err != nil {
+	if _, _, err := testcluster.ProduceTransactions(f.tb.Context(), f.reads().ClientOpts(), l, testcluster.Transactions{Seed: seed}); err != nil {
 		f.tb.Fatal(err)
 	}
 }
@@ -106,7 +105,7 @@ func (f *flow) transactions(l testcluster.Load, seed uint64) {
 // the records of two calls never share a batch.
 func (f *flow) write(recs ...*kgo.Record) {
 	f.tb.Helper()
-	cl, err := kgo.NewClient(append(suite.source.ClientOpts(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()))...)
+	cl, err := kgo.NewClient(append(f.reads().ClientOpts(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()))...)
 	if err != nil {
 		f.tb.Fatal(err)
 	}
@@ -128,12 +127,15 @@ func numbered(topic string, partition int32, seq int64) *kgo.Record {
 // both.
 func (f *flow) copied(topic string, iso testcluster.Isolation) (source, target []testcluster.Rec) {
 	f.tb.Helper()
-	tcl := cmp.Or(f.to, suite.target).Client(f.tb)
-	source, err := testcluster.Read(f.tb.Context(), suite.source.Client(f.tb), topic, iso)
+	tcl := f.writes().Client(f.tb)
+	source, err := testcluster.Read(f.tb.Context(), f.reads().Client(f.tb), topic, iso)
 	if err != nil {
 		f.tb.Fatal(err)
 	}
 	f.until(60*time.Second, "all of "+topic+" on the target", func(ctx context.Context) (bool, string) {
+		if ok, why := atLeast(ctx, tcl, f.remote(topic), len(source)); !ok {
+			return false, why
+		}
 		target, err = testcluster.Read(ctx, tcl, f.remote(topic), testcluster.ReadUncommitted)
 		if err != nil {
 			return false, err.Error()
@@ -204,7 +206,7 @@ type contents struct {
 func (f *flow) held(topic string, iso testcluster.Isolation) contents {
 	f.tb.Helper()
 	source, target := f.copied(topic, iso)
-	ends, err := testcluster.Ends(f.tb.Context(), cmp.Or(f.to, suite.target).Client(f.tb), f.remote(topic), testcluster.ReadUncommitted)
+	ends, err := testcluster.Ends(f.tb.Context(), f.writes().Client(f.tb), f.remote(topic), testcluster.ReadUncommitted)
 	if err != nil {
 		f.tb.Fatal(err)
 	}
@@ -369,7 +371,7 @@ func (f *flow) join(group, topic string, opts ...kgo.Opt) *member {
 		kgo.ConsumerGroup(group), kgo.ConsumeTopics(f.remote(topic)), kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.SessionTimeout(6 * time.Second), kgo.HeartbeatInterval(500 * time.Millisecond),
 	}, opts...)
-	return &member{tb: f.tb, cl: suite.target.Client(f.tb, all...)}
+	return &member{tb: f.tb, cl: f.writes().Client(f.tb, all...)}
 }
 
 // read gives at least n records, and fails where the consumer reports an error instead.

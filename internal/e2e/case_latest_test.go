@@ -147,7 +147,7 @@ func TestCase29KilledWhileItStarts(t *testing.T) {
 	more()
 	var want []testcluster.Rec
 	for _, r := range f.read(suite.source, topic) {
-		if r.Offset >= begins[partition.ID{Topic: topic, Partition: r.Partition}].Offset {
+		if r.Offset >= int64(begins[partition.ID{Topic: topic, Partition: r.Partition}].Offset) {
 			want = append(want, r)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // sourceEnd is the source's log end of one partition.
 func (f *flow) sourceEnd(topic string, partition int32) int64 {
 	f.tb.Helper()
-	ends, err := testcluster.Ends(f.tb.Context(), suite.source.Client(f.tb), topic, testcluster.ReadUncommitted)
+	ends, err := testcluster.Ends(f.tb.Context(), f.reads().Client(f.tb), topic, testcluster.ReadUncommitted)
 	if err != nil {
 		f.tb.Fatal(err)
 	}

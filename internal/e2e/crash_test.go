@@ -10,24 +10,21 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/pause"
 	"tidemark/internal/testcluster"
 )
 
-// load keeps writing to topics until it is stopped; it gives how much it wrote.
+// load keeps writing to topics until it is stopped.
 func (f *flow) load(prefix string) (stop func()) {
 	f.tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var g errgroup.Group
-	conn := suite.source.ClientOpts()
+	conn := f.reads().ClientOpts()
 	g.Go(func() error {
-		for i := int64(0); paced(ctx); i++ {
-			l := testcluster.Load{Topic: prefix + "plain", Partitions: 3, First: i * 600, Count: 600, Codec: "lz4", BatchBytes: 4000}
-			f.wrote(testcluster.Produce(context.WithoutCancel(ctx), conn, l))
-		}
-		return nil
+		return f.rounds(ctx, conn, testcluster.Load{Topic: prefix + "plain", Partitions: 3, Count: 120, Codec: "lz4", BatchBytes: 1200})
 	})
 	g.Go(func() error {
 		for i := int64(0); paced(ctx); i++ {
@@ -38,14 +35,10 @@ func (f *flow) load(prefix string) (stop func()) {
 		return nil
 	})
 	g.Go(func() error {
-		for i := int64(0); paced(ctx); i++ {
-			l := testcluster.Load{
-				Topic: prefix + "old", Partitions: 2, First: i * 200, Count: 200, BatchBytes: 3000,
-				Start: time.Date(2023, time.March, 1, 0, 0, 0, 0, time.UTC), Step: time.Second,
-			}
-			f.wrote(testcluster.Produce(context.WithoutCancel(ctx), conn, l))
-		}
-		return nil
+		return f.rounds(ctx, conn, testcluster.Load{
+			Topic: prefix + "old", Partitions: 2, Count: 60, BatchBytes: 1000,
+			Start: time.Date(2023, time.March, 1, 0, 0, 0, 0, time.UTC), Step: time.Second,
+		})
 	})
 	stop = func() {
 		cancel()
@@ -54,6 +47,25 @@ func (f *flow) load(prefix string) (stop func()) {
 		}
 	}
 	return stop
+}
+
+// rounds writes one load after the other, a dozen small batches each, until ctx ends. What makes a fault find batches on
+// their way is how many there are, not how large they are.
+func (f *flow) rounds(ctx context.Context, conn []kgo.Opt, l testcluster.Load) error {
+	i := int64(0)
+	for ctx.Err() == nil {
+		p, err := testcluster.NewProducer(conn, l)
+		if err != nil {
+			return err
+		}
+		for err == nil && paced(ctx) {
+			err = p.Write(context.WithoutCancel(ctx), i*l.Count)
+			i++
+		}
+		p.Close()
+		f.wrote(err) // and a new producer goes on
+	}
+	return nil
 }
 
 // wrote takes the end of one round of load. One that meets a killed broker can fail in part; what counts is what the
@@ -72,7 +84,7 @@ func paced(ctx context.Context) bool {
 func (f *flow) createLoadTopics(prefix string) {
 	f.tb.Helper()
 	for topic, n := range map[string]int32{"plain": 3, "tx": 2, "old": 2} {
-		if err := testcluster.CreateTopic(f.tb.Context(), suite.source.ClientOpts(), prefix+topic, n, nil); err != nil {
+		if err := testcluster.CreateTopic(f.tb.Context(), f.reads().ClientOpts(), prefix+topic, n, nil); err != nil {
 			f.tb.Fatal(err)
 		}
 	}
@@ -120,6 +132,7 @@ func (f *flow) remoteGrows(topic string, n int64) {
 // duplicate. Most starts are static members, which get their lanes back at once; the others wait out the dead one's
 // session.
 func TestKillAndStart(t *testing.T) {
+	t.Parallel()
 	f := newFlow(t, "kill", `ki-.*`, `none`, "")
 	f.createLoadTopics("ki-")
 	stop := f.load("ki-")
@@ -139,6 +152,7 @@ func TestKillAndStart(t *testing.T) {
 
 // TestCleanStopAndStart: a clean stop exits 0 and the next start needs no look at the tail.
 func TestCleanStopAndStart(t *testing.T) {
+	t.Parallel()
 	f := newFlow(t, "clean", `cl-.*`, `none`, "")
 	f.createLoadTopics("cl-")
 	stop := f.load("cl-")

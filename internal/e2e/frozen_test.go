@@ -19,6 +19,7 @@ func (w *worker) says(f *flow, text string, times int, within time.Duration) {
 // TestFrozenWorker freezes a worker under load for longer than its session, so that another one takes its lanes, and lets
 // it run on: it must not write any more, and comes back as a member.
 func TestFrozenWorker(t *testing.T) {
+	t.Parallel()
 	f := newFlow(t, "frozen", `fr-.*`, `frozeng.*`, "")
 	f.createLoadTopics("fr-")
 	stop := f.load("fr-")

@@ -34,14 +34,6 @@ func three(t *testing.T) *testcluster.Real {
 	return r
 }
 
-// between makes other clusters the ones that flows of this test run between.
-func between(t *testing.T, source, target *testcluster.Real) {
-	t.Helper()
-	wasSource, wasTarget := suite.source, suite.target
-	suite.source, suite.target = source, target
-	t.Cleanup(func() { suite.source, suite.target = wasSource, wasTarget })
-}
-
 func (f *flow) moveLeaders(r *testcluster.Real) {
 	f.tb.Helper()
 	if err := testcluster.MoveLeaders(f.tb.Context(), r); err != nil {
@@ -89,7 +81,7 @@ func (f *flow) anywhere(seed uint64, groups int, topics ...string) spots {
 	f.tb.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 77))
 	at := spots{}
-	cl := suite.source.Client(f.tb)
+	cl := f.reads().Client(f.tb)
 	for _, topic := range topics {
 		ends, err := testcluster.Ends(f.tb.Context(), cl, topic, testcluster.ReadUncommitted)
 		if err != nil {
@@ -167,28 +159,34 @@ func (f *flow) wellAtLast(prefix string, workers ...*worker) {
 	}
 }
 
-// TestLeadersMove shakes a target of three brokers. The brokers that coordinate the lane group and a lane are killed.
-func TestLeadersMove(t *testing.T) {
-	target := three(t)
-	between(t, suite.source, target)
-	f := newFlow(t, "lead", `le-.*`, `leadg.*`, "")
-	f.replicated()
-	f.shaken(target, "le-",
-		func() (int, error) { return target.Coordinator(t.Context(), f.dst, "tidemark.lead->T", "") },
-		func() (int, error) { return target.Coordinator(t.Context(), f.dst, "", "tidemark.lead->T.lane.0") })
+// TestThreeBrokers shakes a target of three brokers, of which those are killed that coordinate the lane group and a lane, and
+// then a source of three brokers. Its parts are one test, as they cannot run beside each other, and one that waits for its
+// turn keeps others from running.
+func TestThreeBrokers(t *testing.T) {
+	t.Parallel()
+	r := three(t)
+	brokersOfThree.Lock()
+	defer brokersOfThree.Unlock()
+	t.Run("own topics", func(t *testing.T) { ownTopics(t, r) })
+	t.Run("the target's leaders move", func(t *testing.T) {
+		f := newFlow(t, "lead", `le-.*`, `leadg.*`, "")
+		f.toward(r)
+		f.replicated()
+		f.shaken(r, "le-",
+			func() (int, error) { return r.Coordinator(t.Context(), f.dst, "tidemark.lead->T", "") },
+			func() (int, error) { return r.Coordinator(t.Context(), f.dst, "", "tidemark.lead->T.lane.0") })
+	})
+	t.Run("the source's leaders move", func(t *testing.T) {
+		f := newFlow(t, "slead", `sl-.*`, `sleadg.*`, "")
+		f.awayFrom(r)
+		f.shaken(r, "sl-", func() (int, error) { return 0, nil })
+	})
 }
 
-// TestSourceLeadersMove shakes a source of three brokers.
-func TestSourceLeadersMove(t *testing.T) {
-	source := three(t)
-	between(t, source, suite.target)
-	newFlow(t, "slead", `sl-.*`, `sleadg.*`, "").shaken(source, "sl-", func() (int, error) { return 0, nil })
-}
-
-// TestOwnTopicsOnThreeBrokers: a topic that was just created is described by whichever broker is asked, and its settings
+// ownTopics: a topic that was just created is described by whichever broker is asked, and its settings
 // by another one that may not have heard of it yet. The first start must not end because of that.
-func TestOwnTopicsOnThreeBrokers(t *testing.T) {
-	c, err := kafka.Open(kafka.Cluster{Alias: "T", Bootstrap: three(t).Bootstrap()}, slog.New(slog.DiscardHandler))
+func ownTopics(t *testing.T, r *testcluster.Real) {
+	c, err := kafka.Open(kafka.Cluster{Alias: "T", Bootstrap: r.Bootstrap()}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

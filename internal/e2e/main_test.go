@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/config"
@@ -111,7 +113,7 @@ type flow struct {
 	yaml     string
 	file     string            // the name of the file that processes get; empty: flow.yaml
 	binary   string            // of processes, where it is not this revision's
-	to       *testcluster.Real // the target, where it is not the shared one
+	from, to *testcluster.Real // where they are not the shared ones
 	cfg      *config.Config
 	src, dst *kadm.Client
 	log      *slog.Logger
@@ -137,6 +139,12 @@ flows:
 	f.dst = kadm.NewClient(suite.target.Client(t))
 	return f
 }
+
+// reads is the cluster that the flow reads.
+func (f *flow) reads() *testcluster.Real { return cmp.Or(f.from, suite.source) }
+
+// writes is the cluster that the flow writes.
+func (f *flow) writes() *testcluster.Real { return cmp.Or(f.to, suite.target) }
 
 // testLog writes to the test's log until the test has ended.
 type testLog struct {
@@ -206,9 +214,12 @@ func (f *flow) read(r *testcluster.Real, topic string) []testcluster.Rec {
 // mirrored waits until the remote topic holds as many committed records as the source topic, and gives both.
 func (f *flow) mirrored(topic string) (source, target []testcluster.Rec) {
 	f.tb.Helper()
-	scl, tcl := suite.source.Client(f.tb), f.targetClient()
-	source = f.read(suite.source, topic)
+	scl, tcl := f.reads().Client(f.tb), f.targetClient()
+	source = f.read(f.reads(), topic)
 	f.until(60*time.Second, "all of "+topic+" on the target", func(ctx context.Context) (bool, string) {
+		if ok, why := atLeast(ctx, tcl, f.alias+"."+topic, len(source)); !ok {
+			return false, why
+		}
 		var err error
 		target, err = testcluster.Read(ctx, tcl, f.alias+"."+topic, testcluster.ReadCommitted)
 		if err != nil {
@@ -221,6 +232,24 @@ func (f *flow) mirrored(topic string) (source, target []testcluster.Rec) {
 		f.tb.Fatal(err)
 	}
 	return source, target
+}
+
+// atLeast says whether a topic has offsets enough to hold n records: to ask costs next to nothing, and to read all of it
+// again and again until they are there would keep the machine busy that is to bring them.
+func atLeast(ctx context.Context, cl *kgo.Client, topic string, n int) (bool, string) {
+	starts, err := testcluster.Starts(ctx, cl, topic)
+	if err != nil {
+		return false, err.Error()
+	}
+	ends, err := testcluster.Ends(ctx, cl, topic, testcluster.ReadUncommitted)
+	if err != nil {
+		return false, err.Error()
+	}
+	there := int64(0)
+	for p, end := range ends {
+		there += end - starts[p]
+	}
+	return there >= int64(n), fmt.Sprintf("%d offsets for %d records", there, n)
 }
 
 // commit sets a group's position on the source.

@@ -14,6 +14,7 @@ import (
 // TestEveryShapeAndPosition is the main promise: topics of every shape, written before the mirror starts, and 300 groups
 // at random positions, also on markers and in holes. Lost 0, twice 0, order kept; replays 0, skips 0, none missing.
 func TestEveryShapeAndPosition(t *testing.T) {
+	t.Parallel()
 	f := newFlow(t, "shapes", `sh-.*`, `sg-.*`, "")
 	shapes := testcluster.Shapes("sh-")
 	conn := suite.source.ClientOpts()

@@ -10,12 +10,14 @@ import (
 
 // TestBrokerRestarts kills the source's and the target's broker under load, each twice, with the mirror running on.
 func TestBrokerRestarts(t *testing.T) {
+	t.Parallel()
 	f := newFlow(t, "restart", `rs-.*`, `none`, "")
+	f.ownPair(testcluster.RealOptions{HeapMB: 384})
 	f.createLoadTopics("rs-")
 	stop := f.load("rs-")
 	w := f.process()
 	f.remoteGrows("rs-plain", 500)
-	for _, r := range []*testcluster.Real{suite.source, suite.target, suite.source, suite.target} {
+	for _, r := range []*testcluster.Real{f.reads(), f.writes(), f.reads(), f.writes()} {
 		if err := r.Kill(0); err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,8 @@ func TestTargetWithoutTransactions(t *testing.T) {
 	if d := took(); d > 15*time.Second {
 		t.Errorf("it took %v", d)
 	}
-	f.red("do not run since", "transaction.state.log.replication.factor is 3")
+	// Lane after lane asks for its identity; on a busy machine the last one seconds behind the first one.
+	f.red("lanes 0, 1, 2, 3 do not run since", "transaction.state.log.replication.factor is 3")
 	out, _ := f.tool("status")
 	says(t, out, "waiting", "lanes 0, 1, 2, 3 do not run since", "__transaction_state cannot be created")
 	n := 0

@@ -133,7 +133,7 @@ func TestTrap03IdentityExpires(t *testing.T) {
 	const lost, kept = "trap03-lost", "trap03-kept"
 	id, keep := k.init(lost), k.init(kept)
 	seq, at := int32(0), time.Now()
-	k.until(forgetsTxn+10*time.Second, "the coordinator to forget a writing producer", func(ctx context.Context) (bool, string) {
+	k.until(forgetsTxn+time.Minute, "the coordinator to forget a writing producer", func(ctx context.Context) (bool, string) {
 		k.append(tp[0], k.bytes(id, seq, time.Now(), "x"))
 		seq++
 		if time.Since(at) >= forgets/3 {
@@ -163,7 +163,7 @@ func TestTrap03IdentityExpires(t *testing.T) {
 	}
 	_ = w.end(syscall.SIGKILL, 10*time.Second)
 	for n := range was {
-		k.until(forgetsTxn+10*time.Second, "the lanes' identities to expire", func(ctx context.Context) (bool, string) {
+		k.until(forgetsTxn+time.Minute, "the lanes' identities to expire", func(ctx context.Context) (bool, string) {
 			d, err := k.txn(ctx, f.transactional(n))
 			return errors.Is(err, kerr.TransactionalIDNotFound), fmt.Sprintf("%+v, %v", d, err)
 		})

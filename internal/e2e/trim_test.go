@@ -17,6 +17,7 @@ import (
 // the target. Each time a partition stops, is fenced and opened again. It must go on every time, with nothing twice and in
 // order; what was deleted before it was read is missing, that is all.
 func TestTrimUnderLoad(t *testing.T) {
+	t.Parallel()
 	const parts, last = 12, int64(1) << 40
 	f := newFlow(t, "trim", `trim-.*`, `none`, "")
 	f.topic("trim-a", parts, nil)

@@ -10,21 +10,21 @@ import (
 	"tidemark/internal/testcluster"
 )
 
-// TestTransactionVersion0 runs between clusters that were formatted with transaction.version=0, as those are that were
-// upgraded from Kafka 3: markers carry no epoch of their own there.
-func TestTransactionVersion0(t *testing.T) {
+// ownPair makes two clusters of the test's own the source and the target of a flow that has not started yet.
+func (f *flow) ownPair(opts testcluster.RealOptions) {
+	f.tb.Helper()
 	var pair [2]*testcluster.Real
 	var g errgroup.Group
-	for i, name := range []string{"tv0-source", "tv0-target"} {
+	for i, name := range []string{"source", "target"} {
+		o := opts
+		o.Name = f.alias + "-" + name
 		g.Go(func() (err error) {
-			pair[i], err = testcluster.StartReal(t.Context(), testcluster.RealOptions{
-				Name: name, HeapMB: 384, Features: map[string]int{"transaction.version": 0},
-			})
+			pair[i], err = testcluster.StartReal(f.tb.Context(), o)
 			return err
 		})
 	}
 	err := g.Wait()
-	t.Cleanup(func() {
+	f.tb.Cleanup(func() {
 		for _, r := range pair {
 			if r != nil {
 				_ = r.Stop()
@@ -32,10 +32,18 @@ func TestTransactionVersion0(t *testing.T) {
 		}
 	})
 	if err != nil {
-		t.Fatal(err)
+		f.tb.Fatal(err)
 	}
-	between(t, pair[0], pair[1])
+	f.awayFrom(pair[0])
+	f.toward(pair[1])
+}
+
+// TestTransactionVersion0 runs between clusters that were formatted with transaction.version=0, as those are that were
+// upgraded from Kafka 3: markers carry no epoch of their own there.
+func TestTransactionVersion0(t *testing.T) {
+	t.Parallel()
 	f := newFlow(t, "tv0", `tv-.*`, `tv0g.*`, "")
+	f.ownPair(testcluster.RealOptions{HeapMB: 384, Features: map[string]int{"transaction.version": 0}})
 	f.createLoadTopics("tv-")
 	stop := f.load("tv-")
 	for i := range 3 {

@@ -11,6 +11,7 @@ import (
 	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/internal/notes"
+	"tidemark/internal/partition"
 	"tidemark/internal/pause"
 )
 
@@ -96,9 +97,9 @@ func (m *members) writeDue(ctx context.Context) error {
 	if len(due) == 0 {
 		return nil
 	}
-	pos := make(map[kafka.TP]kafka.Committed, len(due))
+	pos := make(map[partition.ID]kafka.Committed, len(due))
 	for n, text := range due {
-		pos[kafka.TP{Topic: m.topic, Partition: n}] = kafka.Committed{Metadata: text}
+		pos[partition.ID{Topic: m.topic, Partition: n}] = kafka.Committed{Metadata: text}
 	}
 	bounded, cancel := context.WithTimeout(ctx, session)
 	defer cancel()
@@ -108,7 +109,7 @@ func (m *members) writeDue(ctx context.Context) error {
 	}
 	m.board.do(func(b *notes.Board) {
 		for n, text := range due {
-			why := refused[kafka.TP{Topic: m.topic, Partition: n}]
+			why := refused[partition.ID{Topic: m.topic, Partition: n}]
 			if why == nil {
 				m.tell(n, text)
 			}

@@ -16,6 +16,7 @@ import (
 	"tidemark/internal/partition"
 	"tidemark/internal/verdicts"
 	"tidemark/mm2"
+	"tidemark/offsetmap"
 )
 
 // positions wires a flow's groups: the source's commits go to lanes and owners, rows of owned verdicts partitions go to
@@ -158,9 +159,9 @@ func (p *positions) Checkpoint(group string, remote partition.ID, upstream, down
 	}
 }
 
-func (p *positions) offerSync(topic string, partition int32, source, target int64) {
+func (p *positions) offerSync(topic string, partition int32, source offsetmap.SourceOffset, target offsetmap.TargetOffset) {
 	if p.syncs != nil {
-		p.syncs.Offer(mm2.OffsetSync{Topic: topic, Partition: partition, Upstream: source, Downstream: target})
+		p.syncs.Offer(mm2.OffsetSync{Topic: topic, Partition: partition, Upstream: int64(source), Downstream: int64(target)})
 	}
 }
 

@@ -47,7 +47,7 @@ const (
 	OtherFileGone  Kind = "a worker that ran with another file is gone"
 	LaneRuns       Kind = "lane runs again"
 	LaneWaits      Kind = "lane does not run"
-	LaneUnreleased Kind = "lane"
+	LaneUnreleased Kind = "lane given up without its release; nothing is lost"
 	LaneEnded      Kind = "lane ended, trying again"
 )
 

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // TestDeniedWhileRunning: a right on a group that is taken away hides the group from the list. It is not taken for deleted: its
@@ -16,7 +17,7 @@ import (
 func TestDeniedWhileRunning(t *testing.T) {
 	f := newFix(t)
 	for _, g := range []string{"g", "h", "open"} {
-		if _, err := f.source.CommitPositions(f.ctx(), g, map[kafka.TP]kafka.Committed{orders(0): {Offset: 5}}); err != nil {
+		if _, err := f.source.CommitPositions(f.ctx(), g, map[partition.ID]kafka.Committed{orders(0): {Offset: 5}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"tidemark/internal/pause"
 	"tidemark/internal/verdicts"
 	"tidemark/mm2"
+	"tidemark/offsetmap"
 )
 
 // Info is what the source says about a group.
@@ -52,7 +53,7 @@ func (s Snapshot) ByPartition() map[partition.ID][]verdicts.Commit {
 			continue
 		}
 		for tp, c := range ps {
-			out[tp] = append(out[tp], verdicts.Commit{Group: g, Offset: c.Offset, Metadata: c.Metadata})
+			out[tp] = append(out[tp], verdicts.Commit{Group: g, Offset: offsetmap.SourceOffset(c.Offset), Metadata: c.Metadata})
 		}
 	}
 	return out

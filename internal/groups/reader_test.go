@@ -80,7 +80,7 @@ func TestCase32IdleGroups(t *testing.T) {
 		}
 		f.owner.Take(s)
 		for _, c := range s.ByPartition()[orders(0)] { // the lane
-			f.judge(c.Group, orders(0), c.Offset, exact(2*c.Offset))
+			f.judge(c.Group, orders(0), int64(c.Offset), exact(2*int64(c.Offset)))
 		}
 		f.round()
 	}

@@ -180,7 +180,7 @@ func (r *Reader) headRow(c *ledger.Contents, lane int32, p partition.ID, h ledge
 	w := r.emptyRow(p, lane, status.Running)
 	w.RemoteTopic, w.remote.Topic = h.RemoteTopic, h.RemoteTopic
 	w.selected = src.mirrored[p.Topic]
-	w.AsOf, w.SourceEnd, w.SourceAt = h.At.UTC(), h.SourceEnd, h.At.UTC()
+	w.AsOf, w.SourceEnd, w.SourceAt = h.At.UTC(), int64(h.SourceEnd), h.At.UTC()
 	waits, looking := h.Waits()
 	switch {
 	case looking:

@@ -52,7 +52,7 @@ func (b *gathered) ledgerEnds(ctx context.Context, h *status.Header, tps []parti
 	b.each(func(tp partition.ID, p *status.Position) {
 		head, ok := contents[ledger.LaneOf(tp.Topic, tp.Partition, n)].Heads[tp]
 		if ok && head.SourceEnd >= 0 && head.At.After(p.SourceAt) {
-			p.SourceEnd, p.SourceAt = head.SourceEnd, head.At.UTC()
+			p.SourceEnd, p.SourceAt = int64(head.SourceEnd), head.At.UTC()
 		}
 	})
 	return nil

@@ -9,9 +9,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
 	"tidemark/internal/notes"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 	"tidemark/internal/terms"
 )
@@ -109,7 +109,7 @@ func (r *Reader) listen(ctx context.Context, h *status.Header, m *members, lanes
 	for n := range lanes {
 		l := &lanes[n]
 		i, owned := m.owner[l.Lane]
-		note, ok, err := notes.Parse(got[r.group()][kafka.TP{Topic: r.ledger, Partition: l.Lane}].Metadata)
+		note, ok, err := notes.Parse(got[r.group()][partition.ID{Topic: r.ledger, Partition: l.Lane}].Metadata)
 		switch {
 		case err != nil:
 			h.Notes = append(h.Notes, fmt.Sprintf("lane %d: %v", l.Lane, err))

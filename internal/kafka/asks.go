@@ -6,6 +6,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tidemark/internal/partition"
 )
 
 // asks is how requests of this package reach franz-go: what takes long is told
@@ -63,7 +65,7 @@ func subject(req kmsg.Request) string {
 		for _, t := range r.Topics {
 			n += len(t.Partitions)
 		}
-		return andMore(TP{Topic: r.Topics[0].Topic, Partition: r.Topics[0].Partitions[0].Partition}.String(), n)
+		return andMore(partition.ID{Topic: r.Topics[0].Topic, Partition: r.Topics[0].Partitions[0].Partition}.String(), n)
 	case *kmsg.OffsetFetchRequest:
 		if len(r.Groups) > 0 {
 			return andMore(r.Groups[0].Group, len(r.Groups)-1)

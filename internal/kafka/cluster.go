@@ -13,8 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
-
-	"tidemark/internal/partition"
 )
 
 // dialTimeout bounds one connection attempt, TLS handshake included. Java's
@@ -23,9 +21,6 @@ const dialTimeout = 10 * time.Second
 
 // handshake begins the text of errors from the TLS handshake.
 const handshake = "tls handshake: "
-
-// TP is partition.ID under its former name, for packages that still write it so.
-type TP = partition.ID
 
 // SASL is how a client proves who it is.
 type SASL struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -108,4 +109,33 @@ func (c *Client) AlterConfigs(ctx context.Context, changes map[string]map[string
 		}
 	}
 	return failed, nil
+}
+
+// CannotAlterConfigs are those of topics whose settings we may not change, each with *ErrDenied (KIP-430). Clusters that do not
+// tell rights deny none: those without an authorizer, before Kafka 2.3, or that do not even say that we see the topic. Asking
+// with a change that is only validated was rejected: it takes a broker more work, and needs a value to set.
+func (c *Client) CannotAlterConfigs(ctx context.Context, topics []string) (map[string]error, error) {
+	denied := map[string]error{}
+	for chunk := range slices.Chunk(topics, configChunk) {
+		req := kmsg.NewPtrMetadataRequest()
+		req.IncludeTopicAuthorizedOperations = true
+		for _, name := range chunk {
+			t := kmsg.NewMetadataRequestTopic()
+			t.Topic = new(name)
+			req.Topics = append(req.Topics, t)
+		}
+		resp, err := req.RequestWith(ctx, asks{c})
+		if err != nil {
+			return denied, c.failed(fmt.Sprintf("ask for our rights on %d topics", len(topics)), err)
+		}
+		for _, t := range resp.Topics {
+			told := t.AuthorizedOperations != rightsNotTold && t.AuthorizedOperations&(1<<kmsg.ACLOperationDescribe) != 0
+			if t.Topic == nil || t.ErrorCode != 0 || !told || t.AuthorizedOperations&(1<<kmsg.ACLOperationAlterConfigs) != 0 {
+				continue
+			}
+			what := fmt.Sprintf("change the configuration of topic %q", *t.Topic)
+			denied[*t.Topic] = c.adminResult(what, "ALTER_CONFIGS", *t.Topic, kerr.TopicAuthorizationFailed.Code, nil)
+		}
+	}
+	return denied, nil
 }

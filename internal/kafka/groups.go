@@ -77,6 +77,9 @@ func (c *Client) Groups(ctx context.Context) ([]Group, error) {
 	return groups, &ErrBrokers{What: what, Cluster: c.cluster.Alias, Brokers: missing}
 }
 
+// rightsNotTold is answered by clusters that know no rights.
+const rightsNotTold = math.MinInt32
+
 // SeesAllGroups says whether Groups can be complete: whether we have DESCRIBE on the cluster. Without it some groups may
 // still be seen, or all, by rights on groups; nobody tells us which are not.
 func (c *Client) SeesAllGroups(ctx context.Context) (bool, error) {
@@ -89,9 +92,8 @@ func (c *Client) SeesAllGroups(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, c.failed("ask for our rights", err)
 	}
-	const notTold = math.MinInt32 // by clusters that know no rights
 	ops := resp.ClusterAuthorizedOperations
-	return ops == notTold || ops&(1<<kmsg.ACLOperationDescribe) != 0, nil
+	return ops == rightsNotTold || ops&(1<<kmsg.ACLOperationDescribe) != 0, nil
 }
 
 func listed(shard kgo.ResponseShard) (*kmsg.ListGroupsResponse, error) {

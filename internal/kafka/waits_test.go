@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"tidemark/internal/partition"
 	"tidemark/internal/pause"
 )
 
@@ -192,7 +193,7 @@ func TestFranzSaysWhyItAsksAgain(t *testing.T) {
 			return err
 		}, "request=InitProducerID subject=txn"},
 		"commit": {kmsg.FindCoordinator, func(ctx context.Context, c *Client) error {
-			_, err := c.CommitPositions(ctx, "billing", map[TP]Committed{{Topic: "orders"}: {Offset: 1}})
+			_, err := c.CommitPositions(ctx, "billing", map[partition.ID]Committed{{Topic: "orders"}: {Offset: 1}})
 			return err
 		}, "request=OffsetCommit subject=billing"},
 	} {

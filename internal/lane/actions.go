@@ -1,6 +1,10 @@
 package lane
 
-import "fmt"
+import (
+	"fmt"
+
+	"tidemark/offsetmap"
+)
 
 // Action is what the caller has to do next. Its String is its line in a transcript.
 type Action interface {
@@ -36,7 +40,7 @@ type (
 	// Read asks for the source's records from an offset on; bytes fetched before are stale. Epoch is the leader epoch of what
 	// stands in front of it, -1 unknown.
 	Read struct {
-		Offset int64
+		Offset offsetmap.SourceOffset
 		Epoch  int32
 	}
 
@@ -62,7 +66,7 @@ type (
 	// Mirrored says that a unit's records are on the target from Base on. Base is -1 where they are gone already.
 	Mirrored struct {
 		Unit *Unit
-		Base int64
+		Base offsetmap.TargetOffset
 	}
 
 	// Settled says that a unit needs its bytes no longer.
@@ -76,7 +80,7 @@ type (
 	FencePart struct{}
 
 	// Look asks what stands on the target from From to its log end. Answer with Looked or FenceFailed.
-	Look struct{ From int64 }
+	Look struct{ From offsetmap.TargetOffset }
 
 	// Rejudge says that what can be said of the partition's positions has changed.
 	Rejudge struct{}
@@ -92,7 +96,7 @@ type (
 type News struct {
 	What NewsKind
 	Why  string // reason, or details
-	N    int64  // records or offsets, by kind
+	N    int64  // by kind: records, offsets as a count, a time, or with NewsReadAgain the source offset that is read next
 }
 
 // NewsKind says what News are about.

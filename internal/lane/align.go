@@ -8,7 +8,7 @@ import (
 
 // SourceRecord is one thing found on the source at or above the anchor.
 type SourceRecord struct {
-	Offset int64
+	Offset offsetmap.SourceOffset
 	// Hash covers key, value, headers and timestamp: everything that a mirror must not change.
 	Hash uint64
 	// Key is a hash of the key, 0 = no key.
@@ -22,7 +22,7 @@ type SourceRecord struct {
 
 // TailRecord is one thing found on the target at or above the anchor.
 type TailRecord struct {
-	Target int64
+	Target offsetmap.TargetOffset
 	// Index counts our records written since the anchor before this one, from sequence numbers. Only with Ours.
 	Index     int64
 	Hash, Key uint64
@@ -35,10 +35,11 @@ type TailRecord struct {
 type AlignInput struct {
 	// Through and Target are the anchor: everything on the source below Through was mirrored, and the log end of the
 	// target was Target then. A Target that is too small only makes the answer more careful.
-	Through, Target int64
+	Through offsetmap.SourceOffset
+	Target  offsetmap.TargetOffset
 	// SourceStart is the source's log start now. SourceEnd is the end of what may have been read (last stable
 	// offset, or high watermark of a read_uncommitted mirror) now; a later reading is fine, an earlier one is not.
-	SourceStart, SourceEnd int64
+	SourceStart, SourceEnd offsetmap.SourceOffset
 	// SourceStill: nothing can have been lost on the source since the anchor. SourceCompacts and SourceStart are
 	// not looked at then.
 	SourceStill bool
@@ -48,7 +49,7 @@ type AlignInput struct {
 	// yet (delete.retention.ms). When in doubt false, which is the careful answer.
 	SourceKeepsTombstones, TargetKeepsTombstones bool
 	// TargetStart and TargetEnd are log start and log end of the target now.
-	TargetStart, TargetEnd int64
+	TargetStart, TargetEnd offsetmap.TargetOffset
 	// Count is how many of our records were written since the anchor, by sequence numbers; -1 = unknown.
 	Count int64
 	// Source is everything at offsets [Through, SourceEnd), Tail everything at [Target, TargetEnd), both in order.
@@ -62,7 +63,7 @@ type AlignInput struct {
 type Alignment struct {
 	// Place is the source offset from which to copy. It may lie below SourceStart: what was between is lost then
 	// and the caller says so. With a Mismatch it is Through, the one place that can never lose a record.
-	Place int64
+	Place offsetmap.SourceOffset
 	// Runs are the tail records whose source offset is known, all below Place, strictly increasing on both sides.
 	// Tail records of ours that are in no run must be treated as foreign ones: read, never skipped over.
 	Runs []offsetmap.Run
@@ -78,8 +79,9 @@ type Alignment struct {
 
 // Mismatch tells where source and target contradict each other; offsets are -1 where there is none to name.
 type Mismatch struct {
-	Source, Target int64
-	Reason         string
+	Source offsetmap.SourceOffset
+	Target offsetmap.TargetOffset
+	Reason string
 }
 
 // String is one line for a verdict.

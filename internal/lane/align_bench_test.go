@@ -3,13 +3,15 @@ package lane
 import (
 	"testing"
 	"time"
+
+	"tidemark/offsetmap"
 )
 
 // alignBig is a partition with n records beyond the anchor. Every gap-th record of the source is gone. Contents repeat
 // with the given period (0: all differ; below 0: so many contents in no order).
 func alignBig(n, gap, period int, still bool) AlignInput {
 	in := AlignInput{
-		SourceEnd: int64(n) + 1000, TargetEnd: int64(n), Count: int64(n),
+		SourceEnd: offsetmap.SourceOffset(n + 1000), TargetEnd: offsetmap.TargetOffset(n), Count: int64(n),
 		SourceStill: still, SourceCompacts: !still,
 	}
 	content := func(i int) uint64 {
@@ -23,10 +25,10 @@ func alignBig(n, gap, period int, still bool) AlignInput {
 	}
 	for i := range n + 1000 {
 		if i < n {
-			in.Tail = append(in.Tail, TailRecord{Target: int64(i), Index: int64(i), Hash: content(i), Key: content(i), Ours: true})
+			in.Tail = append(in.Tail, TailRecord{Target: offsetmap.TargetOffset(i), Index: int64(i), Hash: content(i), Key: content(i), Ours: true})
 		}
 		if gap == 0 || i%gap != gap-1 {
-			in.Source = append(in.Source, SourceRecord{Offset: int64(i), Hash: content(i), Key: content(i)})
+			in.Source = append(in.Source, SourceRecord{Offset: offsetmap.SourceOffset(i), Hash: content(i), Key: content(i)})
 		}
 	}
 	return in
@@ -64,7 +66,7 @@ func TestAlignGrowsLinearly(t *testing.T) {
 	for name, in := range alignBigKinds(200_000) {
 		began := time.Now()
 		out := Align(in)
-		if out.Mismatch != nil || out.Place > in.Count {
+		if out.Mismatch != nil || out.Place > offsetmap.SourceOffset(in.Count) {
 			t.Errorf("%s: %v, place %d", name, out.Mismatch, out.Place)
 		}
 		if took := time.Since(began); took > 20*time.Second {

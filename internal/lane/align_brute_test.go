@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"tidemark/offsetmap"
 )
 
 // alignBrute answers Align's question from the rules alone: it enumerates every number of slots, every source offset
@@ -11,15 +13,15 @@ import (
 type alignBrute struct {
 	in     AlignInput
 	ours   map[int]TailRecord // by slot
-	source map[int64]SourceRecord
-	lastOf map[uint64]int64 // last source record of a key
+	source map[offsetmap.SourceOffset]SourceRecord
+	lastOf map[uint64]offsetmap.SourceOffset // last source record of a key
 	slots  int
-	place  []int64 // source offset of each slot
+	place  []offsetmap.SourceOffset // source offset of each slot
 
-	places map[int64]bool // feasible
+	places map[offsetmap.SourceOffset]bool // feasible
 	kinds  map[int]map[alignKind]bool
-	most   map[int]int64 // greatest source offset of a slot
-	lowest map[int]int64 // and the least
+	most   map[int]offsetmap.SourceOffset // greatest source offset of a slot
+	lowest map[int]offsetmap.SourceOffset // and the least
 }
 
 // alignKind says where a slot is: at a survivor, or lost above so many survivors.
@@ -30,8 +32,8 @@ type alignKind struct {
 
 func newAlignBrute(in AlignInput) *alignBrute {
 	b := &alignBrute{
-		in: in, ours: map[int]TailRecord{}, source: map[int64]SourceRecord{}, lastOf: map[uint64]int64{},
-		places: map[int64]bool{}, kinds: map[int]map[alignKind]bool{}, most: map[int]int64{}, lowest: map[int]int64{},
+		in: in, ours: map[int]TailRecord{}, source: map[offsetmap.SourceOffset]SourceRecord{}, lastOf: map[uint64]offsetmap.SourceOffset{},
+		places: map[offsetmap.SourceOffset]bool{}, kinds: map[int]map[alignKind]bool{}, most: map[int]offsetmap.SourceOffset{}, lowest: map[int]offsetmap.SourceOffset{},
 	}
 	least := 0
 	for _, t := range in.Tail {
@@ -55,7 +57,7 @@ func newAlignBrute(in AlignInput) *alignBrute {
 }
 
 // fill tries every pair of offsets for the next slot.
-func (b *alignBrute) fill(source, target int64) {
+func (b *alignBrute) fill(source offsetmap.SourceOffset, target offsetmap.TargetOffset) {
 	slot := len(b.place)
 	if slot == b.slots {
 		b.note()
@@ -79,7 +81,7 @@ func (b *alignBrute) fill(source, target int64) {
 	}
 }
 
-func (b *alignBrute) seen(target int64) bool {
+func (b *alignBrute) seen(target offsetmap.TargetOffset) bool {
 	for _, t := range b.in.Tail {
 		if t.Target == target {
 			return true
@@ -89,7 +91,7 @@ func (b *alignBrute) seen(target int64) bool {
 }
 
 // fits applies the rules to one slot.
-func (b *alignBrute) fits(slot int, s, t int64, rec SourceRecord, there bool) bool {
+func (b *alignBrute) fits(slot int, s offsetmap.SourceOffset, t offsetmap.TargetOffset, rec SourceRecord, there bool) bool {
 	got, kept := b.ours[slot]
 	if kept && got.Target != t || !kept && b.seen(t) {
 		return false
@@ -146,7 +148,7 @@ func (b *alignBrute) note() {
 }
 
 // row is the number of survivors below an offset.
-func (b *alignBrute) row(offset int64) int {
+func (b *alignBrute) row(offset offsetmap.SourceOffset) int {
 	n := 0
 	for _, s := range b.in.Source {
 		if s.Offset < offset && !s.Blank {
@@ -158,7 +160,7 @@ func (b *alignBrute) row(offset int64) int {
 
 // compare checks the fast answer against the enumerated one.
 func (b *alignBrute) compare(out Alignment) error {
-	least, most := int64(-1), int64(-1)
+	least, most := offsetmap.SourceOffset(-1), offsetmap.SourceOffset(-1)
 	for p := range b.places {
 		if least < 0 || p < least {
 			least = p
@@ -174,10 +176,10 @@ func (b *alignBrute) compare(out Alignment) error {
 	if n := b.row(most) - b.row(least); out.Place != least || out.Duplicates != int64(n) {
 		return fmt.Errorf("enumerated place %d with %d duplicates at most", least, n)
 	}
-	mapped := map[int64]int64{}
+	mapped := map[offsetmap.TargetOffset]offsetmap.SourceOffset{}
 	for _, r := range out.Runs {
 		for i := range r.Count {
-			mapped[int64(r.Target)+i] = int64(r.Source) + i
+			mapped[r.Target+offsetmap.TargetOffset(i)] = r.Source + offsetmap.SourceOffset(i)
 		}
 	}
 	for slot, t := range b.ours {

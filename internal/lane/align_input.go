@@ -3,6 +3,8 @@ package lane
 import (
 	"math"
 	"slices"
+
+	"tidemark/offsetmap"
 )
 
 // aligner is one alignment being computed.
@@ -133,7 +135,7 @@ func (a *aligner) countSlots(slot, unseen int) *Mismatch {
 }
 
 // targetAfter is the target offset of our first record after a slot, or the end.
-func (a *aligner) targetAfter(slot int) int64 {
+func (a *aligner) targetAfter(slot int) offsetmap.TargetOffset {
 	for i, s := range a.slots {
 		if s > slot {
 			return a.in.Tail[a.ours[i]].Target
@@ -212,7 +214,7 @@ func (a *aligner) from(slot int) int {
 func (a *aligner) survivor(r int) SourceRecord { return a.in.Source[a.survivors[r-1]] }
 
 // bounds are the source offsets (exclusive) around row r, and the places in in.Source of its blanks.
-func (a *aligner) bounds(r int) (below, above int64, from, to int) {
+func (a *aligner) bounds(r int) (below, above offsetmap.SourceOffset, from, to int) {
 	below, above, from, to = a.in.Through-1, a.in.SourceEnd, 0, len(a.in.Source)
 	if r > 0 {
 		below, from = a.survivor(r).Offset, a.survivors[r-1]+1
@@ -230,16 +232,16 @@ func (a *aligner) room(r int) int {
 }
 
 // free is the n-th (from 0) of these offsets.
-func (a *aligner) free(r, n int) int64 {
+func (a *aligner) free(r, n int) offsetmap.SourceOffset {
 	below, _, from, to := a.bounds(r)
 	lo, hi := 0, to-from // how many blanks lie below it
 	for lo < hi {
 		mid := (lo + hi) / 2
-		if a.in.Source[from+mid].Offset-below-1-int64(mid) > int64(n) {
+		if a.in.Source[from+mid].Offset-below-1 > offsetmap.SourceOffset(mid+n) {
 			hi = mid
 		} else {
 			lo = mid + 1
 		}
 	}
-	return below + 1 + int64(n) + int64(lo)
+	return below + 1 + offsetmap.SourceOffset(n+lo)
 }

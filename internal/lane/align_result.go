@@ -12,7 +12,7 @@ func (a *aligner) result() Alignment {
 }
 
 // place is the smallest feasible place: in the row found, with as few slots as possible above the last survivor.
-func (a *aligner) place() int64 {
+func (a *aligner) place() offsetmap.SourceOffset {
 	most := 0 // the greatest entry of the row
 	for _, s := range a.entries.row(a.first) {
 		if s.lo <= a.least { // above it there is none: more slots than needed would have been enough a row earlier
@@ -36,7 +36,7 @@ func (a *aligner) place() int64 {
 // other records are left out: a position then stays before them, in either direction of translation, and says how much
 // is read again at most. The rejected alternative, to give each record the highest offset it can have, is never late from
 // source to target, but late from target to source, and calls positions exact from which records are read again.
-func (a *aligner) runs(place int64) (runs []offsetmap.Run, certain bool) {
+func (a *aligner) runs(place offsetmap.SourceOffset) (runs []offsetmap.Run, certain bool) {
 	least, most := 0, 0 // the least and the greatest row before a slot
 	row := func(slot int) (int, bool) {
 		for least < a.first && a.high[least+1] <= slot {
@@ -51,7 +51,7 @@ func (a *aligner) runs(place int64) (runs []offsetmap.Run, certain bool) {
 	for i, slot := range a.slots {
 		before, one := row(slot)
 		after, still := row(slot + 1)
-		source, known := int64(0), false
+		source, known := offsetmap.SourceOffset(0), false
 		switch {
 		case !one || !still:
 		case after > before:
@@ -69,7 +69,7 @@ func (a *aligner) runs(place int64) (runs []offsetmap.Run, certain bool) {
 
 // lost is the highest offset that a slot can have had which every path loses in row r; known says that it had no other one,
 // as far as the room tells.
-func (a *aligner) lost(r, slot int) (source int64, known bool) {
+func (a *aligner) lost(r, slot int) (source offsetmap.SourceOffset, known bool) {
 	end := a.least // slots below it and from slot on are lost in row r on every path
 	if r < a.last {
 		end = min(end, a.low[r+1]-1)
@@ -79,13 +79,13 @@ func (a *aligner) lost(r, slot int) (source int64, known bool) {
 }
 
 // alignAppend adds one record to runs.
-func alignAppend(runs []offsetmap.Run, source, target int64) []offsetmap.Run {
+func alignAppend(runs []offsetmap.Run, source offsetmap.SourceOffset, target offsetmap.TargetOffset) []offsetmap.Run {
 	if n := len(runs); n > 0 {
 		last := &runs[n-1]
-		if int64(last.Source)+last.Count == source && int64(last.Target)+last.Count == target {
+		if last.Source+offsetmap.SourceOffset(last.Count) == source && last.Target+offsetmap.TargetOffset(last.Count) == target {
 			last.Count++
 			return runs
 		}
 	}
-	return append(runs, offsetmap.Run{Source: offsetmap.SourceOffset(source), Target: offsetmap.TargetOffset(target), Count: 1})
+	return append(runs, offsetmap.Run{Source: source, Target: target, Count: 1})
 }

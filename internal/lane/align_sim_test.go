@@ -3,6 +3,8 @@ package lane
 import (
 	"math/rand/v2"
 	"slices"
+
+	"tidemark/offsetmap"
 )
 
 // alignMix is a kind of history for the simulator: chances are in percent per step or per record.
@@ -172,11 +174,11 @@ func (h *alignHistory) trimSource(percent int) {
 // input is what a lane would see of the history.
 func (h *alignHistory) input() AlignInput {
 	in := AlignInput{
-		Through: int64(h.through), Target: int64(h.anchor),
-		SourceStart: int64(h.sourceStart), SourceEnd: int64(len(h.source)),
+		Through: offsetmap.SourceOffset(h.through), Target: offsetmap.TargetOffset(h.anchor),
+		SourceStart: offsetmap.SourceOffset(h.sourceStart), SourceEnd: offsetmap.SourceOffset(len(h.source)),
 		SourceStill: h.mix.still, SourceCompacts: h.mix.sourceCompacts, TargetCompacts: h.mix.targetCompacts,
 		SourceKeepsTombstones: !h.mix.sourceAged, TargetKeepsTombstones: !h.mix.targetAged,
-		TargetStart: int64(h.targetStart), TargetEnd: int64(len(h.target)), Count: int64(h.written),
+		TargetStart: offsetmap.TargetOffset(h.targetStart), TargetEnd: offsetmap.TargetOffset(len(h.target)), Count: int64(h.written),
 	}
 	if h.chance(h.mix.countUnknown) {
 		in.Count = -1
@@ -189,13 +191,13 @@ func (h *alignHistory) input() AlignInput {
 		if i < h.through || e.gone || e.control && !blanks {
 			continue
 		}
-		in.Source = append(in.Source, SourceRecord{Offset: int64(i), Hash: e.hash, Key: e.key, Tombstone: e.tombstone, Blank: e.control})
+		in.Source = append(in.Source, SourceRecord{Offset: offsetmap.SourceOffset(i), Hash: e.hash, Key: e.key, Tombstone: e.tombstone, Blank: e.control})
 	}
 	for i, e := range h.target {
 		if i < h.anchor || e.gone || e.control && !controls {
 			continue
 		}
-		t := TailRecord{Target: int64(i), Hash: e.hash, Key: e.key, Ours: e.ours}
+		t := TailRecord{Target: offsetmap.TargetOffset(i), Hash: e.hash, Key: e.key, Ours: e.ours}
 		if e.ours {
 			t.Index = int64(e.slot)
 		}

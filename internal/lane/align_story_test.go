@@ -32,7 +32,7 @@ func alignContent(s string) (hash, key uint64, tombstone bool) {
 func alignSource(t *testing.T, text string) (out []SourceRecord) {
 	for word := range strings.FieldsSeq(text) {
 		at, content, _ := strings.Cut(word, ":")
-		r := SourceRecord{Offset: alignNumber(t, at), Blank: content == "#"}
+		r := SourceRecord{Offset: offsetmap.SourceOffset(alignNumber(t, at)), Blank: content == "#"}
 		r.Hash, r.Key, r.Tombstone = alignContent(content)
 		out = append(out, r)
 	}
@@ -44,7 +44,7 @@ func alignTail(t *testing.T, text string) (out []TailRecord) {
 	for word := range strings.FieldsSeq(text) {
 		at, content, _ := strings.Cut(word, ":")
 		target, index, ours := strings.Cut(at, "/")
-		r := TailRecord{Target: alignNumber(t, target), Ours: ours}
+		r := TailRecord{Target: offsetmap.TargetOffset(alignNumber(t, target)), Ours: ours}
 		if ours {
 			r.Index = alignNumber(t, index)
 		}
@@ -114,8 +114,8 @@ func TestAlignStories(t *testing.T) {
 	for _, s := range stories {
 		t.Run(s.name, func(t *testing.T) {
 			in := s.in
-			in.Through, in.Target, in.SourceStart, in.SourceEnd = 10, 100, max(s.start, 10), s.end
-			in.TargetStart, in.TargetEnd, in.Count = max(s.tstart, 100), s.tend, s.count
+			in.Through, in.Target, in.SourceStart, in.SourceEnd = 10, 100, offsetmap.SourceOffset(max(s.start, 10)), offsetmap.SourceOffset(s.end)
+			in.TargetStart, in.TargetEnd, in.Count = offsetmap.TargetOffset(max(s.tstart, 100)), offsetmap.TargetOffset(s.tend), s.count
 			in.Source, in.Tail = alignSource(t, s.source), alignTail(t, s.tail)
 			if got := alignDescribe(Align(in)); got != s.want {
 				t.Errorf("got %s, want %s", got, s.want)
@@ -218,7 +218,7 @@ func TestAlignRunsAppend(t *testing.T) {
 				t.Fatalf("seed %d: %v", i, err)
 			}
 		}
-		if err := m.Advance(offsetmap.SourceOffset(out.Place)); err != nil {
+		if err := m.Advance(out.Place); err != nil {
 			t.Fatalf("seed %d: %v", i, err)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"tidemark/offsetmap"
 )
 
 // alignMixes are the kinds of histories that the model test runs through.
@@ -122,7 +124,7 @@ func TestAlignWidened(t *testing.T) {
 // alignTruthFeasible looks into the fast algorithm: the place where the mirror really stood must be one of its places.
 func alignTruthFeasible(h *alignHistory, a *aligner) error {
 	row := 0
-	for row < len(a.survivors) && a.survivor(row+1).Offset < int64(h.truth) {
+	for row < len(a.survivors) && a.survivor(row+1).Offset < offsetmap.SourceOffset(h.truth) {
 		row++
 	}
 	if row >= len(a.entries.ends) || !a.complete(a.widen(nil, row, a.entries.row(row))) {
@@ -136,7 +138,7 @@ func alignCheck(h *alignHistory, in AlignInput, out Alignment) error {
 	if out.Mismatch != nil {
 		return fmt.Errorf("mismatch in a possible history: %v", out.Mismatch)
 	}
-	if out.Place > int64(h.truth) {
+	if out.Place > offsetmap.SourceOffset(h.truth) {
 		return fmt.Errorf("place %d lies beyond the true place %d", out.Place, h.truth)
 	}
 	at := h.copied()
@@ -146,10 +148,10 @@ func alignCheck(h *alignHistory, in AlignInput, out Alignment) error {
 			continue
 		}
 		was := at[i] >= 0
-		if int64(i) < out.Place && !was {
+		if offsetmap.SourceOffset(i) < out.Place && !was {
 			return fmt.Errorf("source record %d is lost", i)
 		}
-		if int64(i) >= out.Place && was {
+		if offsetmap.SourceOffset(i) >= out.Place && was {
 			again++
 		}
 	}
@@ -166,21 +168,24 @@ func alignCheck(h *alignHistory, in AlignInput, out Alignment) error {
 }
 
 // alignPair is a source offset and the target offset of its copy, as runs say it.
-type alignPair struct{ source, target int64 }
+type alignPair struct {
+	source offsetmap.SourceOffset
+	target offsetmap.TargetOffset
+}
 
 // alignCheckRuns translates every position both ways by the runs alone and looks for what a reader would miss.
 func alignCheckRuns(h *alignHistory, in AlignInput, out Alignment) error {
 	var mapped []alignPair
-	source, target := int64(-1), int64(-1)
+	source, target := offsetmap.SourceOffset(-1), offsetmap.TargetOffset(-1)
 	for _, r := range out.Runs {
-		if r.Count <= 0 || int64(r.Source) <= source || int64(r.Target) <= target {
+		if r.Count <= 0 || r.Source <= source || r.Target <= target {
 			return fmt.Errorf("runs do not increase: %v", out.Runs)
 		}
 		for i := range r.Count {
-			source, target = int64(r.Source)+i, int64(r.Target)+i
+			source, target = r.Source+offsetmap.SourceOffset(i), r.Target+offsetmap.TargetOffset(i)
 			mapped = append(mapped, alignPair{source, target})
 			e := h.target[target]
-			if !e.ours || e.gone || int64(e.source) != source || source >= out.Place {
+			if !e.ours || e.gone || offsetmap.SourceOffset(e.source) != source || source >= out.Place {
 				return fmt.Errorf("target %d is mapped to source %d, truly %d", target, source, e.source)
 			}
 		}
@@ -190,15 +195,15 @@ func alignCheckRuns(h *alignHistory, in AlignInput, out Alignment) error {
 			return fmt.Errorf("target %d is in no run of an exact answer", rec.Target)
 		}
 	}
-	for c := int64(h.through); c <= out.Place; c++ { // a reader on the source at c goes on the target at next
-		next := int64(h.anchor)
+	for c := offsetmap.SourceOffset(h.through); c <= out.Place; c++ { // a reader on the source at c goes on the target at next
+		next := offsetmap.TargetOffset(h.anchor)
 		for _, m := range mapped {
 			if m.source < c {
 				next = max(next, m.target+1)
 			}
 		}
-		for t := int64(h.anchor); t < next; t++ {
-			if e := h.target[t]; e.ours && int64(e.source) >= c {
+		for t := offsetmap.TargetOffset(h.anchor); t < next; t++ {
+			if e := h.target[t]; e.ours && offsetmap.SourceOffset(e.source) >= c {
 				return fmt.Errorf("position %d is late: goes on at target %d, source record %d lies at target %d", c, next, e.source, t)
 			}
 		}
@@ -210,17 +215,17 @@ func alignCheckRuns(h *alignHistory, in AlignInput, out Alignment) error {
 func alignCheckBack(h *alignHistory, in AlignInput, mapped []alignPair) error {
 	at := h.copied()
 	for p := in.Target; p <= in.TargetEnd; p++ {
-		next := int64(h.through)
+		next := offsetmap.SourceOffset(h.through)
 		for _, m := range mapped {
 			if m.target < p {
 				next = max(next, m.source+1)
 			}
 		}
-		for s := int64(h.through); s < next; s++ {
+		for s := offsetmap.SourceOffset(h.through); s < next; s++ {
 			if e := h.source[s]; e.gone || e.control {
 				continue
 			}
-			if at[s] < 0 || int64(at[s]) >= p {
+			if at[s] < 0 || offsetmap.TargetOffset(at[s]) >= p {
 				return fmt.Errorf("target position %d is late: goes on at source %d beyond the unread survivor %d", p, next, s)
 			}
 		}
@@ -243,7 +248,7 @@ func TestAlignLargestPlaceLoses(t *testing.T) {
 			}
 		}
 		at := h.copied()
-		for s := h.through; int64(s) < out.Place; s++ {
+		for s := h.through; offsetmap.SourceOffset(s) < out.Place; s++ {
 			if at[s] < 0 && !h.source[s].gone && !h.source[s].control {
 				lost++
 			}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+
+	"tidemark/offsetmap"
 )
 
 // The crash model: a cluster in plain Go in which the package's own Takeover, Partition, Probe, Journal and Release run a
@@ -96,7 +98,7 @@ func (l *crashLog) append(b crashBatch, now int64) Result {
 			s.kept = s.kept[1:]
 		}
 	}
-	return Result{Answer: Acked, BaseOffset: b.base, LogStart: l.start}
+	return Result{Answer: Acked, BaseOffset: offsetmap.TargetOffset(b.base), LogStart: offsetmap.TargetOffset(l.start)}
 }
 
 // count notes a record that was appended, and whether a copy of it was there already.
@@ -127,7 +129,7 @@ func (l *crashLog) copied(from, at int64) bool {
 
 // landed is the batch as a look sees it, from one of its offsets on. pids are those that are ours.
 func (b *crashBatch) landed(from int64, pids ...int64) Landed {
-	return Landed{Base: from, Count: b.end - from, Ours: slices.Contains(pids, b.pid) && !b.marker, Marker: b.marker, Epoch: b.epoch, Sequence: b.seq}
+	return Landed{Base: offsetmap.TargetOffset(from), Count: b.end - from, Ours: slices.Contains(pids, b.pid) && !b.marker, Marker: b.marker, Epoch: b.epoch, Sequence: b.seq}
 }
 
 func (l *crashLog) check(b crashBatch) (Result, bool) {
@@ -141,7 +143,7 @@ func (l *crashLog) check(b crashBatch) (Result, bool) {
 	if b.epoch == s.epoch {
 		for _, k := range s.kept {
 			if k.seq == b.seq && k.count == int32(len(b.recs)) {
-				return Result{Answer: Acked, BaseOffset: k.base, LogStart: l.start}, true
+				return Result{Answer: Acked, BaseOffset: offsetmap.TargetOffset(k.base), LogStart: offsetmap.TargetOffset(l.start)}, true
 			}
 		}
 	}

@@ -1,6 +1,10 @@
 package lane
 
-import "errors"
+import (
+	"errors"
+
+	"tidemark/offsetmap"
+)
 
 // lookAtEnds is the job of a look at both logs; what it begins with is what is known when it is asked for.
 func (o *crashOwner) lookAtEnds(p *crashPart, again bool) func() {
@@ -67,13 +71,15 @@ func (l *crashLogs) ends() (Ends, error) {
 	if l.o.w.chance(40) {
 		return Ends{}, errCrashElection
 	}
-	return Ends{s.start, s.end, t.start, t.end}, nil
+	return Ends{offsetmap.SourceOffset(s.start), offsetmap.SourceOffset(s.end), offsetmap.TargetOffset(t.start), offsetmap.TargetOffset(t.end)}, nil
 }
 
 // EpochEnd: the model's source has one leader epoch.
-func (l *crashLogs) EpochEnd(int32) (int32, int64, error) { return 0, l.p.source.end, nil }
+func (l *crashLogs) EpochEnd(int32) (int32, offsetmap.SourceOffset, error) {
+	return 0, offsetmap.SourceOffset(l.p.source.end), nil
+}
 
-func (l *crashLogs) Tail(from, to int64, take func(Landed) (bool, error), record func(TailRecord)) error {
+func (l *crashLogs) Tail(from, to offsetmap.TargetOffset, take func(Landed) (bool, error), record func(TailRecord)) error {
 	pids := []int64{l.o.id.ProducerID}
 	if l.p.head != nil {
 		pids = append(pids, l.p.head.ProducerID)
@@ -82,8 +88,8 @@ func (l *crashLogs) Tail(from, to int64, take func(Landed) (bool, error), record
 	if l.o.w.chance(40) {
 		return errCrashElection
 	}
-	for _, b := range l.p.target.scan(from) {
-		if b.base >= to {
+	for _, b := range l.p.target.scan(int64(from)) {
+		if offsetmap.TargetOffset(b.base) >= to {
 			break
 		}
 		records, err := take(b.landed(b.base, pids...))
@@ -94,15 +100,15 @@ func (l *crashLogs) Tail(from, to int64, take func(Landed) (bool, error), record
 			continue
 		}
 		for _, r := range b.recs {
-			record(TailRecord{Target: r.offset, Hash: r.hash, Key: r.key})
+			record(TailRecord{Target: offsetmap.TargetOffset(r.offset), Hash: r.hash, Key: r.key})
 		}
 	}
 	return nil
 }
 
-func (l *crashLogs) Survivors(s *Survivors, to int64) error {
+func (l *crashLogs) Survivors(s *Survivors, to offsetmap.SourceOffset) error {
 	for _, b := range l.p.source.batches {
-		if b.removed || b.next <= s.From() || b.base >= to {
+		if b.removed || offsetmap.SourceOffset(b.next) <= s.From() || offsetmap.SourceOffset(b.base) >= to {
 			continue
 		}
 		left := int32(0)
@@ -114,12 +120,12 @@ func (l *crashLogs) Survivors(s *Survivors, to int64) error {
 		if len(b.recs) == 0 {
 			left = 1 // a marker's own record
 		}
-		if !s.Batch(SourceBatch{Base: b.base, Next: b.next, Count: left, Blank: b.blank}) {
+		if !s.Batch(SourceBatch{Base: offsetmap.SourceOffset(b.base), Next: offsetmap.SourceOffset(b.next), Count: left, Blank: b.blank}) {
 			continue
 		}
 		for i, r := range b.recs {
 			if !b.gone[i] {
-				s.Record(SourceRecord{Offset: r.offset, Hash: r.hash, Key: r.key, Tombstone: r.tombstone})
+				s.Record(SourceRecord{Offset: offsetmap.SourceOffset(r.offset), Hash: r.hash, Key: r.key, Tombstone: r.tombstone})
 			}
 		}
 		if s.Enough() {

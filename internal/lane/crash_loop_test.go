@@ -2,6 +2,8 @@ package lane
 
 import (
 	"iter"
+	"maps"
+	"slices"
 
 	"tidemark/internal/ledger"
 )
@@ -50,6 +52,7 @@ func (o *crashOwner) tick() {
 	for _, p := range o.parts {
 		o.step(p, Tick{})
 	}
+	o.chores()
 }
 
 func (o *crashOwner) drain() {
@@ -61,6 +64,7 @@ func (o *crashOwner) drain() {
 
 // drained does the next step of the release.
 func (o *crashOwner) drained() (ended bool) {
+	o.chores()
 	for _, p := range o.parts {
 		o.act(p, p.core.Flush(o.w.now))
 	}
@@ -84,24 +88,28 @@ func (o *crashOwner) drained() (ended bool) {
 	return false
 }
 
-// keepalive is the job that refreshes the identity: a fence of the ledger's partition alone.
-func (o *crashOwner) keepalive() {
-	if o.draining || o.ledger.Held() {
-		return
-	}
-	if o.ledger.Hold(); o.ledger.Flying() {
-		o.ledger.Release(o.ledger.Epoch())
+// keepaliveDue has time pass for the keepalive alone.
+func (o *crashOwner) keepaliveDue() {
+	o.upkeep.keepAt = o.w.now - o.upkeep.every
+	o.chores()
+}
+
+// chores does what is due of Upkeep. A keepalive is a job: a fence of the ledger's partition alone.
+func (o *crashOwner) chores() {
+	due := o.upkeep.Due(o.ledger, maps.All(map[int32]*Journal{}), o.draining, o.w.now)
+	if !slices.ContainsFunc(due, func(c Chore) bool { return c == Keepalive{} }) {
 		return
 	}
 	o.jobs = append(o.jobs, func() {
 		id := o.coord
 		err := o.fence(id, o.w.ledger)
 		o.post(func() {
-			if err == nil || id.Epoch == o.ledger.Epoch() {
-				o.ledger.Release(id.Epoch)
-			}
+			var out Outcome
 			if err != nil {
-				o.lose("keepalive: " + err.Error())
+				out = Outcome{Err: err.Error(), Fenced: true}
+			}
+			if gone := o.upkeep.Kept(o.ledger, id.Epoch, out, o.w.now); gone != "" {
+				o.lose("keepalive: " + gone)
 			}
 		})
 	})

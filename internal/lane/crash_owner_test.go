@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 )
 
 // crashOwner is one process that owns the lane. What it decides is the package's own: Takeover, Partition, Probe, Journal,
@@ -34,6 +35,7 @@ type crashOwner struct {
 	id       Identity // data and ledger are stamped with it
 	coord    Identity // as the coordinator has it: own fences raise it
 	ledger   *Journal
+	upkeep   *Upkeep
 	release  Release
 	parts    []*crashPart
 	contents *ledger.Contents
@@ -142,7 +144,7 @@ func (o *crashOwner) run(static bool) {
 }
 
 // takeOver does what Takeover says. Left out are the verdicts partitions, which are fenced together with the ledger, a damaged
-// claim, and the next identity that a lane takes when its own hangs.
+// claim, another isolation, and the next identity that a lane takes when its own hangs.
 func (o *crashOwner) takeOver() (Handover, error) {
 	var t Takeover
 	for {
@@ -176,6 +178,8 @@ func (o *crashOwner) takeOver() (Handover, error) {
 			if err = o.fenceHeads(); err == nil {
 				t.Done()
 			}
+		case ReadTails:
+			return 0, errors.New("all owners read the same")
 		case Adopt:
 			return t.How(), nil
 		}
@@ -273,13 +277,14 @@ func (o *crashOwner) fenceOne(p *crashPart) (int16, error) {
 	return id.Epoch, nil
 }
 
-func (p *crashPair) key() ledger.Partition {
-	return ledger.Partition{Topic: "t" + strconv.Itoa(int(p.n)), Partition: p.n}
+func (p *crashPair) key() partition.ID {
+	return partition.ID{Topic: "t" + strconv.Itoa(int(p.n)), Partition: p.n}
 }
 
 // adopt writes the claim and begins every partition's life.
 func (o *crashOwner) adopt() {
 	o.ledger = NewJournal(o.id.Epoch)
+	o.upkeep = NewUpkeep("", 1<<40, o.w.now)
 	claim := ledger.Claim{ProducerID: o.id.ProducerID, Epoch: o.id.Epoch, Owner: o.name}
 	o.record(ledger.Key{Kind: ledger.KindClaim}, claim.Encode(), func() { o.claimed = true })
 	if o.contents.Meta == nil {

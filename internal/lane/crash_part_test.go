@@ -7,6 +7,7 @@ import (
 
 	"tidemark/internal/batch"
 	"tidemark/internal/ledger"
+	"tidemark/offsetmap"
 )
 
 // crashPart is one partition of a crashOwner: the world's side of a Partition, as internal/mirror has it.
@@ -66,7 +67,7 @@ func (o *crashOwner) act(p *crashPart, acts []Action) {
 		case Dropped:
 			delete(p.pieces, a.ID)
 		case Read:
-			p.reading, p.asked = true, a.Offset
+			p.reading, p.asked = true, int64(a.Offset)
 		case StopReading:
 			p.reading = false
 		case LookAtEnds:
@@ -74,7 +75,7 @@ func (o *crashOwner) act(p *crashPart, acts []Action) {
 		case FencePart:
 			o.jobs = append(o.jobs, o.fencePart(p))
 		case Look:
-			o.jobs = append(o.jobs, o.look(p, a.From))
+			o.jobs = append(o.jobs, o.look(p, int64(a.From)))
 		case WriteHead:
 			o.writeHead(p, a)
 		case WriteBlock:
@@ -119,7 +120,7 @@ func (p *crashPart) mirrored(w *crashWorld, a Mirrored) {
 	at := a.Base
 	for _, s := range a.Unit.Spans {
 		for i := range int64(s.Count) {
-			if a.Base >= 0 && !p.target.copied(s.Offset+i, at) {
+			if a.Base >= 0 && !p.target.copied(s.Offset+i, int64(at)) {
 				w.fail("record %d of %s is said to be at %d of %s", s.Offset+i, p.source.name, at, p.target.name)
 			}
 			at++
@@ -136,7 +137,7 @@ func (o *crashOwner) fetch(p *crashPart, n int) {
 		o.step(p, ReadFailed{Reason: fmt.Sprintf("source offset %d is out of range", p.asked), Front: true, Now: true})
 		return
 	}
-	got := Fetched{Offset: p.asked, Source: Seen{p.source.start, p.source.end, p.source.end, -1}}
+	got := Fetched{Offset: offsetmap.SourceOffset(p.asked), Source: Seen{offsetmap.SourceOffset(p.source.start), offsetmap.SourceOffset(p.source.end), offsetmap.SourceOffset(p.source.end), -1}}
 	for _, b := range p.source.batches {
 		if b.removed || b.next <= p.asked || n == 0 {
 			continue
@@ -147,11 +148,11 @@ func (o *crashOwner) fetch(p *crashPart, n int) {
 			break
 		}
 		o.ids++
-		pc := Piece{ID: o.ids, First: p.asked, Next: b.next, Base: b.base, Size: 100, MaxTimestamp: b.ts, Alone: !o.w.merges}
+		pc := Piece{ID: o.ids, First: offsetmap.SourceOffset(p.asked), Next: offsetmap.SourceOffset(b.next), Base: offsetmap.SourceOffset(b.base), Size: 100, MaxTimestamp: b.ts, Alone: !o.w.merges}
 		p.asked = b.next
 		var recs []crashRec
 		for i, r := range b.recs {
-			if !b.blank && !b.gone[i] && r.offset >= pc.First {
+			if !b.blank && !b.gone[i] && offsetmap.SourceOffset(r.offset) >= pc.First {
 				recs = append(recs, r)
 			}
 		}
@@ -189,7 +190,7 @@ func (o *crashOwner) prepare(p *crashPart, a Prepare) {
 	var outs []Output
 	for _, recs := range parts {
 		o.ids++
-		out := Output{ID: o.ids, Count: int32(len(recs)), Size: 100, MaxTimestamp: ts, Next: recs[len(recs)-1].offset + 1}
+		out := Output{ID: o.ids, Count: int32(len(recs)), Size: 100, MaxTimestamp: ts, Next: offsetmap.SourceOffset(recs[len(recs)-1].offset + 1)}
 		for _, r := range recs {
 			if n := len(out.Spans); n > 0 && out.Spans[n-1].Offset+int64(out.Spans[n-1].Count) == r.offset {
 				out.Spans[n-1].Count++
@@ -254,7 +255,7 @@ func (o *crashOwner) look(p *crashPart, from int64) func() {
 		if o.w.chance(40) {
 			answer = FenceFailed{"look at the target: time-out"}
 		} else {
-			l := Looked{End: p.target.end}
+			l := Looked{End: offsetmap.TargetOffset(p.target.end)}
 			for _, b := range p.target.scan(max(from, p.target.start)) {
 				l.Landed = append(l.Landed, b.landed(max(b.base, from), o.id.ProducerID))
 			}

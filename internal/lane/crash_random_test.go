@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"tidemark/offsetmap"
 )
 
 // crashLife is one random history being lived.
@@ -99,13 +101,13 @@ func (l *crashLife) poke(o *crashOwner) {
 	case 4:
 		do = func() { o.flush(p, w.choose(3) == 0) }
 	case 5:
-		do = func() { o.step(p, TargetStart{p.target.start}) }
+		do = func() { o.step(p, TargetStart{offsetmap.TargetOffset(p.target.start)}) }
 	case 6:
 		do = o.tick
 		if l.oneIn(l.mix.releases) && !o.draining {
 			do = o.drain
 		} else if w.choose(8) == 0 {
-			do = o.keepalive
+			do = o.keepaliveDue
 		}
 	}
 	if l.oneIn(l.mix.facts) {

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"tidemark/offsetmap"
 )
 
 // crashScale multiplies the numbers of histories: TIDEMARK_HISTORIES=100 go test ./internal/lane -run Crash.
@@ -133,7 +135,7 @@ func (r *crashRun) poke(o *crashOwner, n int) {
 		case n%5 == 0 && p.core.head.dirty && p.core.head.queued == p.core.head.acked:
 			o.post(func() { o.flush(p, n%2 == 0) })
 			return
-		case p.core.Next() < p.source.end && p.core.Idle():
+		case p.core.Next() < offsetmap.SourceOffset(p.source.end) && p.core.Idle():
 			o.post(func() { o.fetch(p, 2) })
 			return
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"tidemark/offsetmap"
 )
 
 // crashPast is what went before: nothing, a clean release, or a clean release so long ago that the identity expired.
@@ -125,7 +127,7 @@ func TestAlignEqualContents(t *testing.T) {
 				twice := int64(0)
 				at := h.copied()
 				for s, e := range h.source {
-					if at[s] >= 0 && !e.gone && int64(s) >= out.Place {
+					if at[s] >= 0 && !e.gone && offsetmap.SourceOffset(s) >= out.Place {
 						twice++
 					}
 				}

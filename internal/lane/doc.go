@@ -10,6 +10,7 @@
 //	Align      where a partition goes on after an unclean stop
 //	Group      which queued source batches go to the target as one
 //	Takeover   the steps in which a lane is taken over; Judge: first owner, clean hand-over, after a crash, after an expired identity
+//	Upkeep     what is due from time to time: keepalives, fences of verdicts partitions, questions
 //	Journal    what is written to the ledger and verdicts topics, in which batch
 //	Release    the order in which a lane is given up
 //

@@ -27,8 +27,8 @@ type (
 	LookEnded struct {
 		Map         *offsetmap.Map // settled to its end; nil where nothing may be mirrored
 		Epoch       int16          // in which the partition is written from now on
-		SourceStart int64
-		TargetStart int64
+		SourceStart offsetmap.SourceOffset
+		TargetStart offsetmap.TargetOffset
 		Twice       int64  // records at most that will stand twice on the target, since their place was not certain
 		Lost        int64  // source offsets that were removed before they were mirrored, at most
 		Reason      string // it must not be mirrored, and why; Map is as it was
@@ -36,7 +36,7 @@ type (
 		Passes      bool   // with Err: it is of a kind that passes by itself
 	}
 
-	// LookProgress says how far a look at the target has come, for people: of an Opening or of a Look.
+	// LookProgress says how far a look at the target has come, as numbers of offsets, for people: of an Opening or of a Look.
 	LookProgress struct{ Read, Of int64 }
 
 	// HeadAcked says that the head with that number, and so all before it, is in the ledger.
@@ -44,8 +44,8 @@ type (
 
 	// Fetched is what one answer of the source brought. It must begin at Next.
 	Fetched struct {
-		Offset  int64 // that was asked for
-		Source  Seen  // as the answer has it, -1 what it does not say; the target's are -1
+		Offset  offsetmap.SourceOffset // that was asked for
+		Source  Seen                   // as the answer has it, -1 what it does not say; the target's are -1
 		Pieces  []Piece
 		Bad     string // what stands behind Pieces cannot be mirrored, and why
 		Partial bool   // reading has to begin anew behind Pieces
@@ -89,7 +89,7 @@ type (
 	// Looked is the answer to Look: what stands on the target from the asked offset to End, in order.
 	Looked struct {
 		Landed []Landed
-		End    int64
+		End    offsetmap.TargetOffset
 	}
 
 	// Stop is something outside of the partition that ends it.
@@ -99,7 +99,7 @@ type (
 	}
 
 	// TargetStart is the target's log start.
-	TargetStart struct{ Offset int64 }
+	TargetStart struct{ Offset offsetmap.TargetOffset }
 
 	// Hold says that the lane's ledger takes nothing. What is in flight is settled; nothing else is begun, and no bytes are kept that
 	// other lanes need.
@@ -117,7 +117,7 @@ type (
 
 // Landed is a stretch of the target's log as its batch headers tell it.
 type Landed struct {
-	Base     int64
+	Base     offsetmap.TargetOffset
 	Count    int64 // offsets that it takes
 	Ours     bool  // data in this lane's producer id
 	Marker   bool  // a transaction marker of this lane's producer id
@@ -215,6 +215,9 @@ func (l Landed) String() string {
 	}
 	return fmt.Sprintf("%s@%d+%d", who, l.Base, l.Count)
 }
+
+// next is the target offset after the stretch.
+func (l Landed) next() offsetmap.TargetOffset { return l.Base + offsetmap.TargetOffset(l.Count) }
 
 // some is a number with its words, or nothing when it is zero.
 func some(words string, n int64) string {

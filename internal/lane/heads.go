@@ -20,9 +20,9 @@ type heads struct {
 	at            int64 // when the last one was queued, ms
 	bytes         int64 // mirrored since
 	drops         []blockDrop
-	trimmedTo     int64 // the target's log start that the map knows of
-	others        int64 // offsets that others wrote to the remote partition, as known to the map when that was said last
-	othersAt      int64 // when that was, ms
+	trimmedTo     offsetmap.TargetOffset // the target's log start that the map knows of
+	others        int64                  // offsets that others wrote to the remote partition, as known to the map when that was said last
+	othersAt      int64                  // when that was, ms
 }
 
 // blockDrop is blocks that no head names any more from the n-th on. They go behind it: a block missing under an old head
@@ -99,7 +99,7 @@ func (p *Partition) seal() (acts []Action) {
 }
 
 // trim drops what the map holds about target records that retention removed.
-func (p *Partition) trim(start, now int64) []Action {
+func (p *Partition) trim(start offsetmap.TargetOffset, now int64) []Action {
 	if p.state != Live {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (p *Partition) trim(start, now int64) []Action {
 	}
 	p.head.trimmedTo = p.seen.TargetStart
 	acts := []Action{Rejudge{}}
-	dropped := p.m.TrimTarget(offsetmap.TargetOffset(p.seen.TargetStart))
+	dropped := p.m.TrimTarget(p.seen.TargetStart)
 	if len(dropped) == 0 {
 		return acts
 	}

@@ -9,9 +9,9 @@ import (
 // scattered mirrors n records whose source offsets have holes between them, one unit each, so that each is a run.
 func (l *aLife) scattered(n int) (blocks []uint32) {
 	for range n {
-		l.skip(1 + l.Next()%7)
+		l.skip(int64(1 + l.Next()%7))
 		l.data(1, l.now)
-		l.step(Answered{l.units[len(l.units)-1], Result{Answer: Acked, BaseOffset: int64(l.Map().TargetEnd())}})
+		l.step(Answered{l.units[len(l.units)-1], Result{Answer: Acked, BaseOffset: l.Map().TargetEnd()}})
 		for _, a := range l.acts {
 			if b, ok := a.(WriteBlock); ok {
 				blocks = append(blocks, b.Number)
@@ -29,7 +29,7 @@ func TestBlocks(t *testing.T) {
 	if len(blocks) == 0 || l.Map().OpenSize() > sealAt {
 		t.Fatalf("blocks %v, %d bytes open", blocks, l.Map().OpenSize())
 	}
-	l.step(TargetStart{int64(l.Map().TargetEnd()) - 1})
+	l.step(TargetStart{l.Map().TargetEnd() - 1})
 	if !l.asked(Rejudge{}) || len(l.heads) != 1 || l.asked(DropBlocks{blocks}) {
 		t.Fatalf("%v", l.acts)
 	}
@@ -81,7 +81,7 @@ func TestOthersAreSaid(t *testing.T) {
 	l := alive(t, DefaultLimits(), 3)
 	said := func() (n int64) {
 		l.data(1, l.now)
-		l.step(Answered{l.units[len(l.units)-1], Result{Answer: Acked, BaseOffset: int64(l.Map().TargetEnd()) + 5}})
+		l.step(Answered{l.units[len(l.units)-1], Result{Answer: Acked, BaseOffset: l.Map().TargetEnd() + 5}})
 		l.now += headEvery
 		l.step(Tick{})
 		for _, a := range l.acts {

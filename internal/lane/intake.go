@@ -41,7 +41,7 @@ func (p *Partition) accept(pc Piece) bool {
 		return false
 	}
 	if pc.LeaderEpoch >= 0 {
-		p.m.NoteEpoch(pc.LeaderEpoch, sourceOffset(max(pc.First, pc.Base)))
+		p.m.NoteEpoch(pc.LeaderEpoch, max(pc.First, pc.Base))
 	}
 	p.next = pc.Next
 	if n := len(p.queue); n > 0 && pc.Skip && p.queue[n-1].Skip {
@@ -111,5 +111,5 @@ func (p *Partition) listen(now int64) []Action {
 
 // readAgain is readOn for what should not happen: it says so.
 func (p *Partition) readAgain(why string, now int64) []Action {
-	return append([]Action{Said{News{What: NewsReadAgain, Why: why, N: p.next}}}, p.readOn(now)...)
+	return append([]Action{Said{News{What: NewsReadAgain, Why: why, N: int64(p.next)}}}, p.readOn(now)...)
 }

@@ -1,5 +1,7 @@
 package lane
 
+import "tidemark/offsetmap"
+
 // What the life of a partition waits for, ms.
 const (
 	patience    = 8      // looks that may fail for reasons that pass, such as a leader that is being elected, before it counts as stopped
@@ -286,14 +288,14 @@ func (p *Partition) letGo() []Action {
 }
 
 // windowEnd is the source offset after everything that is stamped or settled.
-func (p *Partition) windowEnd() int64 {
+func (p *Partition) windowEnd() offsetmap.SourceOffset {
 	if n := len(p.window); n > 0 {
 		return p.window[n-1].Next
 	}
 	if p.m == nil || p.state == Opening {
 		return p.next
 	}
-	return int64(p.m.Through())
+	return p.m.Through()
 }
 
 // tick does what is due.
@@ -350,7 +352,7 @@ func (p *Partition) unsent() {
 // resume forgets what was queued and stamped; it is read again from the map's end.
 func (p *Partition) resume() {
 	p.window, p.queue, p.dirty, p.again = nil, nil, false, false
-	p.next = int64(p.m.Through())
+	p.next = p.m.Through()
 }
 
 // goesOn says once that a partition is well again.

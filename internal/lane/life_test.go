@@ -73,7 +73,7 @@ func TestFirstSequenceRefusalBehindTimeouts(t *testing.T) {
 			t.Fatalf("refusal %d: %s, %s", n+1, l.state, l.Reason())
 		}
 		l.step(FenceDone{int16(2 + n)})
-		l.step(Looked{[]Landed{{Base: int64(n), Count: 1, Marker: true, Epoch: int16(2 + n)}}, int64(n) + 1})
+		l.step(Looked{[]Landed{{Base: offsetmap.TargetOffset(n), Count: 1, Marker: true, Epoch: int16(2 + n)}}, offsetmap.TargetOffset(n + 1)})
 		l.acked()
 		l.data(1, l.now)
 	}

@@ -33,25 +33,25 @@ type Known struct {
 // Begin is a choice where mirroring begins.
 type Begin struct {
 	TopicID [16]byte // of the source topic that it is about; another one begins with its oldest record
-	Offset  int64
+	Offset  offsetmap.SourceOffset
 	AtEnd   bool // at the log's end, which nobody has seen yet; Offset is of no meaning
 }
 
 // Ends are the boundaries of a partition's logs as a look finds them.
 type Ends struct {
-	SourceStart, SourceEnd int64
-	TargetStart, TargetEnd int64
+	SourceStart, SourceEnd offsetmap.SourceOffset
+	TargetStart, TargetEnd offsetmap.TargetOffset
 }
 
 // Logs reads a partition's logs for a look. What it answers with an error is tried again later.
 type Logs interface {
 	// Tail gives the target's batches from an offset up to another, in order, and the records of those that batch answers
 	// true for; Target, Hash and Key of each are set.
-	Tail(from, to int64, batch func(Landed) (records bool, err error), record func(TailRecord)) error
+	Tail(from, to offsetmap.TargetOffset, batch func(Landed) (records bool, err error), record func(TailRecord)) error
 	// Survivors gives the source's batches and records from s.From on up to an offset, or until s has enough.
-	Survivors(s *Survivors, to int64) error
+	Survivors(s *Survivors, to offsetmap.SourceOffset) error
 	// EpochEnd gives the source's newest leader epoch at or below one, and where it ends; -1 where that is not known.
-	EpochEnd(epoch int32) (found int32, end int64, err error)
+	EpochEnd(epoch int32) (found int32, end offsetmap.SourceOffset, err error)
 }
 
 // Probe is a look at both logs of a partition that is to be mirrored: what its ends say, and Settle for the rest.
@@ -59,7 +59,7 @@ type Probe struct {
 	known Known
 	ends  Ends
 	// Begins is where mirroring begins whose begin was at the end; nil: it was not, or is not known.
-	Begins *int64
+	Begins *offsetmap.SourceOffset
 	// Exact: no choice between several places had to be made.
 	Exact bool
 	// Out is the answer so far.
@@ -79,7 +79,7 @@ func Open(k Known, e Ends) *Probe {
 	if o.Out.Reason = cmp.Or(damaged(k.Damaged), filled(k, e)); o.Out.Reason == "" {
 		o.Out.Map = offsetmap.New(offsetmap.Origin{
 			SourceCluster: k.SourceCluster, SourceTopicID: k.SourceTopicID, TargetTopicID: k.TargetTopicID,
-			SourceStart: sourceOffset(beginsAt(k, e)), Base: offsetmap.TargetOffset(e.TargetEnd),
+			SourceStart: beginsAt(k, e), Base: e.TargetEnd,
 		})
 	}
 	return o
@@ -112,7 +112,7 @@ func reopenable(k Known, e Ends) string {
 	if why := anotherSource(k.Map, k.SourceCluster); why != "" {
 		return why
 	}
-	if e.TargetEnd < int64(k.Map.TargetEnd()) && !k.Again {
+	if e.TargetEnd < k.Map.TargetEnd() && !k.Again {
 		return fmt.Sprintf("the target's log ends at %d, but records up to %d were acknowledged there: the target lost records (unclean leader election, or topic re-created)", e.TargetEnd, k.Map.TargetEnd())
 	}
 	return ""
@@ -128,7 +128,7 @@ func anotherSource(m *offsetmap.Map, now string) string {
 }
 
 // beginsAt is the first source offset that is mirrored of a partition of which nothing is yet.
-func beginsAt(k Known, e Ends) int64 {
+func beginsAt(k Known, e Ends) offsetmap.SourceOffset {
 	switch b := k.Begin; {
 	case b == nil || b.TopicID != k.SourceTopicID:
 		return e.SourceStart
@@ -152,14 +152,14 @@ func (o *Probe) Settle(logs Logs) error {
 		return err
 	}
 	m := o.Out.Map
-	if !o.known.Again && o.ends.TargetEnd > int64(m.TargetEnd()) {
+	if !o.known.Again && o.ends.TargetEnd > m.TargetEnd() {
 		if err := o.settleTail(logs); err != nil || o.Out.Reason != "" {
 			return err
 		}
 	}
-	if through := int64(m.Through()); o.ends.SourceStart > through {
-		o.Out.Lost = o.ends.SourceStart - through
-		if err := m.Lose(sourceOffset(o.ends.SourceStart), o.Out.Lost); err != nil {
+	if through := m.Through(); o.ends.SourceStart > through {
+		o.Out.Lost = int64(o.ends.SourceStart - through)
+		if err := m.Lose(o.ends.SourceStart, o.Out.Lost); err != nil {
 			o.Out.Reason = err.Error()
 		}
 	}
@@ -168,8 +168,8 @@ func (o *Probe) Settle(logs Logs) error {
 
 // truncated refuses a source whose log no longer holds what was mirrored from it.
 func (o *Probe) truncated(logs Logs) error {
-	through := int64(o.Out.Map.Through())
-	say := func(end int64) {
+	through := o.Out.Map.Through()
+	say := func(end offsetmap.SourceOffset) {
 		o.Out.Reason = fmt.Sprintf("the source log was truncated to offset %d (unclean leader election, or the topic was re-created): records up to %d exist on the target only; decide which side is right", end, through)
 	}
 	if end := o.ends.SourceEnd; end < through && end >= 0 && !o.known.Committed {
@@ -193,9 +193,10 @@ var errOdd = errors.New("a batch of ours that cannot be there")
 // settleTail reads the tail of the target and aligns it with the source.
 func (o *Probe) settleTail(logs Logs) error {
 	m, k := o.Out.Map, o.known
-	anchor := int64(m.TargetEnd())
+	anchor := m.TargetEnd()
 	t := NewTail(anchor, o.ends.TargetEnd, k.Epoch, k.Seq)
-	var index, base int64
+	var index int64
+	var base offsetmap.TargetOffset
 	var odd error
 	err := logs.Tail(max(anchor, o.ends.TargetStart), o.ends.TargetEnd, func(l Landed) (bool, error) {
 		if index, odd = t.Add(l); odd != nil {
@@ -204,7 +205,7 @@ func (o *Probe) settleTail(logs Logs) error {
 		base = l.Base
 		return l.Ours, nil
 	}, func(r TailRecord) {
-		r.Index, r.Ours = index+r.Target-base, true
+		r.Index, r.Ours = index+int64(r.Target-base), true
 		t.Record(r)
 	})
 	switch {

@@ -58,7 +58,7 @@ func TestOpenRefuses(t *testing.T) {
 // epochLogs are of a source whose leader epoch 7 ends at 8. Nobody reads them.
 type epochLogs struct{ Logs }
 
-func (epochLogs) EpochEnd(epoch int32) (int32, int64, error) { return epoch, 8, nil }
+func (epochLogs) EpochEnd(epoch int32) (int32, offsetmap.SourceOffset, error) { return epoch, 8, nil }
 
 // A partition that begins at the end of its source says where that was.
 func TestOpenBeginsAtTheEnd(t *testing.T) {
@@ -78,8 +78,8 @@ func TestOpenBeginsAtTheEnd(t *testing.T) {
 func TestBeginsAt(t *testing.T) {
 	topic := [16]byte{1}
 	k := Known{Facts: Facts{SourceTopicID: topic}, Begin: &Begin{TopicID: topic, Offset: 105}}
-	for want, e := range map[int64]Ends{105: {SourceEnd: 200}, 100: {SourceEnd: 100}} {
-		if got := Open(k, e).Out.Map.Origin().SourceStart; int64(got) != want {
+	for want, e := range map[offsetmap.SourceOffset]Ends{105: {SourceEnd: 200}, 100: {SourceEnd: 100}} {
+		if got := Open(k, e).Out.Map.Origin().SourceStart; got != want {
 			t.Errorf("%+v: %d, want %d", e, got, want)
 		}
 	}
@@ -87,22 +87,22 @@ func TestBeginsAt(t *testing.T) {
 
 // tailLogs are of a source that holds all different records from offset 0 on, those from 10 on in leader epoch 5, and of a target
 // whose last record is our copy of source offset 10. Leader epoch 3 ended where it says.
-type tailLogs struct{ ended int64 }
+type tailLogs struct{ ended offsetmap.SourceOffset }
 
-func (l tailLogs) EpochEnd(epoch int32) (int32, int64, error) {
+func (l tailLogs) EpochEnd(epoch int32) (int32, offsetmap.SourceOffset, error) {
 	if epoch == 3 {
 		return 3, l.ended, nil
 	}
 	return epoch, 20, nil
 }
 
-func (tailLogs) Tail(_, _ int64, batch func(Landed) (bool, error), record func(TailRecord)) error {
+func (tailLogs) Tail(_, _ offsetmap.TargetOffset, batch func(Landed) (bool, error), record func(TailRecord)) error {
 	_, err := batch(Landed{Base: 10, Count: 1, Ours: true, Epoch: 4})
 	record(TailRecord{Target: 10, Hash: 11})
 	return err
 }
 
-func (tailLogs) Survivors(s *Survivors, to int64) error {
+func (tailLogs) Survivors(s *Survivors, to offsetmap.SourceOffset) error {
 	for o := s.From(); o < to && !s.Enough(); o++ {
 		if s.Batch(SourceBatch{Base: o, Next: o + 1, Count: 1, LeaderEpoch: 5}) {
 			s.Record(SourceRecord{Offset: o, Hash: uint64(o) + 1})
@@ -114,7 +114,7 @@ func (tailLogs) Survivors(s *Survivors, to int64) error {
 // A tail, also of one record, is settled before the partition goes on, and the leader epochs of what it is a copy of are noted
 // for the next look. A source that was truncated below the tail is refused by the epochs in front of it.
 func TestTailOfOneRecord(t *testing.T) {
-	for ended, want := range map[int64]string{10: "", 8: "truncated to offset 8"} {
+	for ended, want := range map[offsetmap.SourceOffset]string{10: "", 8: "truncated to offset 8"} {
 		m := offsetmap.New(offsetmap.Origin{})
 		if err := m.Append(offsetmap.Run{Count: 10}); err != nil {
 			t.Fatal(err)

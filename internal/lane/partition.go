@@ -78,8 +78,8 @@ type Partition struct {
 	looks  int            // looks in a row that failed for reasons that pass
 
 	epoch  int16
-	seq    int32 // sequence of the next unit to be stamped
-	next   int64 // source offset after the last accepted piece
+	seq    int32                  // sequence of the next unit to be stamped
+	next   offsetmap.SourceOffset // source offset after the last accepted piece
 	queue  []Piece
 	window []*Unit // stamped and not settled, oldest first
 
@@ -106,8 +106,8 @@ type Partition struct {
 
 // Seen are the boundaries of both logs as they were seen last, -1 where they were not.
 type Seen struct {
-	SourceStart, SourceEnd, SourceStable int64 // log start, high watermark, last stable offset
-	TargetStart                          int64
+	SourceStart, SourceEnd, SourceStable offsetmap.SourceOffset // log start, high watermark, last stable offset
+	TargetStart                          offsetmap.TargetOffset
 }
 
 // Facts are what the flow knows of a partition.
@@ -122,7 +122,7 @@ type Past struct {
 	Map     *offsetmap.Map // nil: never mirrored
 	Stopped string         // why it was stopped when its last owner ended; empty: it was not
 	// SourceEnd is the source's high watermark as the last owner knew it, -1 unknown.
-	SourceEnd int64
+	SourceEnd offsetmap.SourceOffset
 }
 
 // NewPartition begins a partition's life with what the ledger says of it. The first event should be Named.
@@ -155,7 +155,7 @@ func (p *Partition) Opened() bool { return p.opened }
 func (p *Partition) Seen() Seen { return p.seen }
 
 // Next is the source offset that the next accepted piece should start at.
-func (p *Partition) Next() int64 { return p.next }
+func (p *Partition) Next() offsetmap.SourceOffset { return p.next }
 
 // Idle says that nothing is queued or on its way.
 func (p *Partition) Idle() bool { return len(p.queue) == 0 && len(p.window) == 0 }
@@ -177,7 +177,7 @@ func (p *Partition) Clean() bool {
 }
 
 // QueuedNext is the source offset after the first n queued pieces.
-func (p *Partition) QueuedNext(n int) int64 {
+func (p *Partition) QueuedNext(n int) offsetmap.SourceOffset {
 	if n == 0 || n > len(p.queue) {
 		return p.next
 	}
@@ -228,5 +228,3 @@ func (p *Partition) changed() string {
 	}
 	return cmp.Or(anotherSource(p.m, p.facts.SourceCluster), p.recreated(p.m))
 }
-
-func sourceOffset(o int64) offsetmap.SourceOffset { return offsetmap.SourceOffset(o) }

@@ -50,7 +50,7 @@ func (l *aLife) take(acts []Action) []Action {
 			for _, pc := range l.queue[:a.N] {
 				if !pc.Skip {
 					o.Count += pc.Count
-					o.Spans = append(o.Spans, batch.Span{Offset: pc.First, Count: pc.Count})
+					o.Spans = append(o.Spans, batch.Span{Offset: int64(pc.First), Count: pc.Count})
 					o.MaxTimestamp = max(o.MaxTimestamp, pc.MaxTimestamp)
 				}
 			}
@@ -78,14 +78,14 @@ func (l *aLife) acked() {
 // data is an answer of the source with one batch from where the partition stands.
 func (l *aLife) data(count int32, ts int64) []Action {
 	return l.step(Fetched{Offset: l.Next(), Source: Seen{-1, -1, -1, -1}, Pieces: []Piece{{
-		ID: l.id(), First: l.Next(), Next: l.Next() + int64(count), Count: count, Size: 100, MaxTimestamp: ts, LeaderEpoch: -1, Alone: true,
+		ID: l.id(), First: l.Next(), Next: l.Next() + offsetmap.SourceOffset(count), Count: count, Size: 100, MaxTimestamp: ts, LeaderEpoch: -1, Alone: true,
 	}}})
 }
 
 // skip is one without data.
 func (l *aLife) skip(count int64) []Action {
 	return l.step(Fetched{Offset: l.Next(), Source: Seen{-1, -1, -1, -1}, Pieces: []Piece{{
-		ID: l.id(), First: l.Next(), Next: l.Next() + count, LeaderEpoch: -1, Skip: true,
+		ID: l.id(), First: l.Next(), Next: l.Next() + offsetmap.SourceOffset(count), LeaderEpoch: -1, Skip: true,
 	}}})
 }
 
@@ -95,7 +95,7 @@ func (l *aLife) asked(want Action) bool {
 }
 
 // bases are the offsets at which the last step says that units are, -1 for those that are gone.
-func (l *aLife) bases() (at []int64) {
+func (l *aLife) bases() (at []offsetmap.TargetOffset) {
 	for _, a := range l.acts {
 		if m, ok := a.(Mirrored); ok {
 			at = append(at, m.Base)
@@ -181,30 +181,32 @@ func threeUnits(t *testing.T) *aLife {
 // A unit behind others proves that they landed, though compaction took them before the look. What it finds is said to be
 // mirrored, as an acknowledgement would have said it.
 func TestUnitsThatVanishedFromBeforeAnother(t *testing.T) {
-	ours := func(base int64, sequence int32) Landed {
+	ours := func(base offsetmap.TargetOffset, sequence int32) Landed {
 		return Landed{Base: base, Count: 1, Ours: true, Epoch: 3, Sequence: sequence}
 	}
-	foreign := func(base, n int64) Landed { return Landed{Base: base, Count: n} }
-	marker := func(base int64) Landed { return Landed{Base: base, Count: 1, Marker: true, Epoch: 4} }
+	foreign := func(base offsetmap.TargetOffset, n int64) Landed { return Landed{Base: base, Count: n} }
+	marker := func(base offsetmap.TargetOffset) Landed {
+		return Landed{Base: base, Count: 1, Marker: true, Epoch: 4}
+	}
 	for _, c := range []struct {
 		name      string
 		landed    []Landed
-		end       int64
-		next      int64 // source offset to go on at
+		end       offsetmap.TargetOffset
+		next      offsetmap.SourceOffset // source offset to go on at
 		at        [5]int64
-		bases     []int64 // of the units that are said to be mirrored
+		bases     []offsetmap.TargetOffset // of the units that are said to be mirrored
 		uncertain int64
 		stops     bool
 	}{
-		{"all there", []Landed{ours(1, 1), ours(2, 2), ours(3, 3), marker(4)}, 5, 4, [5]int64{0, 1, 2, 3, 5}, []int64{1, 2, 3}, 0, false},
-		{"the middle one", []Landed{ours(1, 1), ours(3, 3), marker(4)}, 5, 4, [5]int64{0, 1, 2, 3, 5}, []int64{1, 2, 3}, 0, false},
-		{"the first two", []Landed{ours(3, 3), marker(4)}, 5, 4, [5]int64{0, 1, 2, 3, 5}, []int64{1, 2, 3}, 0, false},
-		{"the first, and the last never landed", []Landed{ours(2, 2), marker(3)}, 4, 3, [5]int64{0, 1, 2, 4, 4}, []int64{1, 2}, 0, false},
-		{"the middle one, a foreign record in front of it", []Landed{ours(1, 1), foreign(2, 1), ours(4, 3), marker(5)}, 6, 4, [5]int64{0, 1, 2, 2, 6}, []int64{1, -1, 4}, 0, false},
-		{"the middle one and a foreign record", []Landed{ours(1, 1), ours(4, 3), marker(5)}, 6, 4, [5]int64{0, 1, 2, 2, 6}, []int64{1, -1, 4}, 0, false},
-		{"the first, its place free before a foreign record", []Landed{foreign(2, 1), ours(3, 2), marker(4)}, 5, 3, [5]int64{0, 1, 1, 5, 5}, []int64{-1, 3}, 0, false},
-		{"no room for the middle one", []Landed{ours(1, 1), ours(2, 3), marker(3)}, 4, 0, [5]int64{}, []int64{1}, 0, true},
-		{"nothing behind", []Landed{ours(1, 1), marker(3)}, 4, 2, [5]int64{0, 1, 2, 2, 2}, []int64{1}, 1, false},
+		{"all there", []Landed{ours(1, 1), ours(2, 2), ours(3, 3), marker(4)}, 5, 4, [5]int64{0, 1, 2, 3, 5}, []offsetmap.TargetOffset{1, 2, 3}, 0, false},
+		{"the middle one", []Landed{ours(1, 1), ours(3, 3), marker(4)}, 5, 4, [5]int64{0, 1, 2, 3, 5}, []offsetmap.TargetOffset{1, 2, 3}, 0, false},
+		{"the first two", []Landed{ours(3, 3), marker(4)}, 5, 4, [5]int64{0, 1, 2, 3, 5}, []offsetmap.TargetOffset{1, 2, 3}, 0, false},
+		{"the first, and the last never landed", []Landed{ours(2, 2), marker(3)}, 4, 3, [5]int64{0, 1, 2, 4, 4}, []offsetmap.TargetOffset{1, 2}, 0, false},
+		{"the middle one, a foreign record in front of it", []Landed{ours(1, 1), foreign(2, 1), ours(4, 3), marker(5)}, 6, 4, [5]int64{0, 1, 2, 2, 6}, []offsetmap.TargetOffset{1, -1, 4}, 0, false},
+		{"the middle one and a foreign record", []Landed{ours(1, 1), ours(4, 3), marker(5)}, 6, 4, [5]int64{0, 1, 2, 2, 6}, []offsetmap.TargetOffset{1, -1, 4}, 0, false},
+		{"the first, its place free before a foreign record", []Landed{foreign(2, 1), ours(3, 2), marker(4)}, 5, 3, [5]int64{0, 1, 1, 5, 5}, []offsetmap.TargetOffset{-1, 3}, 0, false},
+		{"no room for the middle one", []Landed{ours(1, 1), ours(2, 3), marker(3)}, 4, 0, [5]int64{}, []offsetmap.TargetOffset{1}, 0, true},
+		{"nothing behind", []Landed{ours(1, 1), marker(3)}, 4, 2, [5]int64{0, 1, 2, 2, 2}, []offsetmap.TargetOffset{1}, 1, false},
 		{"all gone", []Landed{marker(4)}, 5, 1, [5]int64{0, 1, 1, 1, 1}, nil, 3, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

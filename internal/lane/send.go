@@ -85,10 +85,10 @@ func (p *Partition) skipFront() {
 }
 
 // accounted moves through to next: nothing of the source below it is still to be mirrored.
-func (p *Partition) accounted(next int64) {
-	if offsetmap.SourceOffset(next) > p.m.Through() {
+func (p *Partition) accounted(next offsetmap.SourceOffset) {
+	if next > p.m.Through() {
 		// The error cannot happen: next is above through.
-		_ = p.m.Advance(offsetmap.SourceOffset(next))
+		_ = p.m.Advance(next)
 	}
 }
 
@@ -201,7 +201,7 @@ func (p *Partition) back(reason string, now int64) []Action {
 }
 
 func (p *Partition) acked(u *Unit, r Result, now int64) []Action {
-	base, end := r.BaseOffset, int64(p.m.TargetEnd())
+	base, end := r.BaseOffset, p.m.TargetEnd()
 	p.seen.TargetStart = max(p.seen.TargetStart, r.LogStart)
 	switch {
 	case base < end:
@@ -210,7 +210,7 @@ func (p *Partition) acked(u *Unit, r Result, now int64) []Action {
 		u.doubt = true
 		return p.fence(now) // old data: a second copy of it may be what stands in between
 	case base > end:
-		if err := p.m.Foreign(offsetmap.TargetOffset(base)); err != nil {
+		if err := p.m.Foreign(base); err != nil {
 			return p.stop("offset map: "+err.Error(), false, now)
 		}
 	}
@@ -230,20 +230,19 @@ func (p *Partition) acked(u *Unit, r Result, now int64) []Action {
 }
 
 // land writes a unit's records into the map at the target offset where they stand.
-func (p *Partition) land(u *Unit, base int64) ([]Action, error) {
+func (p *Partition) land(u *Unit, base offsetmap.TargetOffset) ([]Action, error) {
 	at := base
 	for _, s := range u.Spans {
-		err := p.m.Append(offsetmap.Run{Source: offsetmap.SourceOffset(s.Offset), Target: offsetmap.TargetOffset(at), Count: int64(s.Count)})
-		if err != nil {
+		if err := p.m.Append(offsetmap.Run{Source: offsetmap.SourceOffset(s.Offset), Target: at, Count: int64(s.Count)}); err != nil {
 			return nil, err
 		}
-		at += int64(s.Count)
+		at += offsetmap.TargetOffset(s.Count)
 	}
 	return p.mirrored(u, base), nil
 }
 
 // mirrored accounts for a unit whose records are on the target, or were.
-func (p *Partition) mirrored(u *Unit, base int64) []Action {
+func (p *Partition) mirrored(u *Unit, base offsetmap.TargetOffset) []Action {
 	p.accounted(u.Next)
 	p.head.dirty = true
 	p.head.bytes += int64(u.Size)

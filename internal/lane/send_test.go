@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tidemark/offsetmap"
 )
 
 // twoUnits is a partition whose target knows its producer, with two units of one record on their way; the second one's
@@ -43,7 +45,9 @@ func TestSplitPieceBeforeTheTargetKnowsUs(t *testing.T) {
 	if len(acts) != 1 {
 		t.Fatalf("%v", acts)
 	}
-	out := func(id uint64) Output { return Output{ID: id, Count: 1, Next: int64(id), MaxTimestamp: l.now} }
+	out := func(id uint64) Output {
+		return Output{ID: id, Count: 1, Next: offsetmap.SourceOffset(id), MaxTimestamp: l.now}
+	}
 	if l.step(Prepared{1, []Output{out(1), out(2), out(3)}}); len(l.units) != 1 {
 		t.Fatalf("%d units are on their way", len(l.units))
 	}
@@ -139,7 +143,7 @@ func TestRefusalsNowAndThen(t *testing.T) {
 		l.data(1, l.now)
 		l.step(Answered{l.units[len(l.units)-1], Result{Answer: Sequence}})
 		l.step(FenceDone{int16(2 + n)})
-		end := int64(l.Map().TargetEnd())
+		end := l.Map().TargetEnd()
 		l.step(Looked{[]Landed{{Base: end, Count: 1, Marker: true}}, end + 1})
 		l.acked()
 		l.data(1, l.now)
@@ -211,7 +215,7 @@ func TestOldDataBehindYoung(t *testing.T) {
 	l := alive(t, DefaultLimits(), 3)
 	for i, ts := range []int64{l.now, l.now - 48*3600*1000} {
 		l.data(1, ts)
-		l.step(Answered{l.units[i], Result{Answer: Acked, BaseOffset: int64(i)}})
+		l.step(Answered{l.units[i], Result{Answer: Acked, BaseOffset: offsetmap.TargetOffset(i)}})
 	}
 	l.data(1, l.now)
 	if l.data(1, l.now); len(l.units) != 3 {
@@ -225,7 +229,7 @@ func TestNextBehindUnits(t *testing.T) {
 	if l.step(Hold{}); l.Next() != 3 {
 		t.Errorf("next %d", l.Next())
 	}
-	for i := range int64(2) {
+	for i := range offsetmap.TargetOffset(2) {
 		l.step(Answered{l.units[1+i], Result{Answer: Acked, BaseOffset: 1 + i}})
 	}
 	if l.step(GoOn{}); !l.asked(Read{Offset: 3, Epoch: -1}) {

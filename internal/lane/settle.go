@@ -20,18 +20,18 @@ func (p *Partition) fenced(epoch int16, now int64) []Action {
 	}
 	p.enter(Looking, now)
 	p.epoch, p.seq, p.lastFresh = epoch, 0, 0
-	return []Action{Said{News{What: NewsFenced, N: int64(epoch)}}, Look{From: int64(p.m.TargetEnd())}}
+	return []Action{Said{News{What: NewsFenced, N: int64(epoch)}}, Look{From: p.m.TargetEnd()}}
 }
 
 // looked takes what stands on the target from the asked offset to end, in order.
 // Units that landed are acknowledged at the offset where they stand; the rest is forgotten and read again, which a
 // new epoch allows (bytes may differ then).
-func (p *Partition) looked(landed []Landed, end, now int64) []Action {
+func (p *Partition) looked(landed []Landed, end offsetmap.TargetOffset, now int64) []Action {
 	if p.state != Looking {
 		return nil
 	}
 	acts := p.release(nil)
-	if end < int64(p.m.TargetEnd()) {
+	if end < p.m.TargetEnd() {
 		return append(acts, p.stop(fmt.Sprintf("target log ends at %d, below the mirrored end %d (records were lost on the target)", end, p.m.TargetEnd()), false, now)...)
 	}
 	was := p.uncertain
@@ -52,8 +52,8 @@ func (p *Partition) looked(landed []Landed, end, now int64) []Action {
 
 // settleUnits goes through what stands on the target. Offsets without a header are those of what retention, within seconds
 // of old data, or compaction took; log ends stay.
-func (p *Partition) settleUnits(landed []Landed, end int64) (acts []Action, err error) {
-	sure := int64(p.m.TargetEnd()) // everything below is settled; what stands between it and a unit is not
+func (p *Partition) settleUnits(landed []Landed, end offsetmap.TargetOffset) (acts []Action, err error) {
+	sure := p.m.TargetEnd() // everything below is settled; what stands between it and a unit is not
 	for n, l := range landed {
 		i := p.unit(l)
 		if l.Ours && i < 0 {
@@ -70,13 +70,13 @@ func (p *Partition) settleUnits(landed []Landed, end int64) (acts []Action, err 
 		if err := p.hidden(landed[n:], l.Base); err != nil {
 			return acts, err
 		}
-		switch next := offsetmap.TargetOffset(l.Base + l.Count); {
+		switch next := l.next(); {
 		case l.Marker:
 			err = p.m.Marker(next)
 		case l.Ours:
 			var there []Action
 			there, err = p.landed(l)
-			acts, sure = append(acts, there...), int64(next)
+			acts, sure = append(acts, there...), next
 		default:
 			err = p.m.Foreign(next)
 		}
@@ -106,21 +106,22 @@ func (p *Partition) landed(l Landed) ([]Action, error) {
 // landed: more than one is in flight only while the target knows their producer's state, and then it refuses a sequence
 // whose predecessor it does not hold. Where they fill the offsets that is their place. Where others stood between them too
 // they have none, and are a hole of the source: positions in it are those after the last record before it, which is early.
-func (p *Partition) vanished(n int, from, to int64) (acts []Action, err error) {
+func (p *Partition) vanished(n int, from, to offsetmap.TargetOffset) (acts []Action, err error) {
 	size := int64(0)
 	for _, u := range p.window[:n] {
 		size += int64(u.Count)
 	}
-	if to-from < size {
+	room := int64(to - from)
+	if room < size {
 		return nil, fmt.Errorf("target offsets %d to %d hold %d records of ours by their sequence numbers", from, to, size)
 	}
-	exact := to-from == size && int64(p.m.TargetEnd()) == from
+	exact := room == size && p.m.TargetEnd() == from
 	for _, u := range p.window[:n] {
 		if !exact {
 			acts = append(acts, p.mirrored(u, -1)...)
 			continue
 		}
-		there, err := p.land(u, int64(p.m.TargetEnd()))
+		there, err := p.land(u, p.m.TargetEnd())
 		if acts = append(acts, there...); err != nil {
 			return acts, err
 		}
@@ -133,13 +134,13 @@ func (p *Partition) vanished(n int, from, to int64) (acts []Action, err error) {
 // proves that those before it landed, the smallest place is taken: nothing landed there. That may write records a second
 // time whose first copy is gone already; taking a unit for landed because its size fits would lose it where the offsets
 // were somebody else's.
-func (p *Partition) hidden(behind []Landed, to int64) error {
-	n := to - int64(p.m.TargetEnd())
+func (p *Partition) hidden(behind []Landed, to offsetmap.TargetOffset) error {
+	n := int64(to - p.m.TargetEnd())
 	if n <= 0 {
 		return nil
 	}
 	if len(p.window) > 0 && !slices.ContainsFunc(behind, func(l Landed) bool { return p.unit(l) >= 0 }) {
 		p.uncertain += n
 	}
-	return p.m.Foreign(offsetmap.TargetOffset(to))
+	return p.m.Foreign(to)
 }

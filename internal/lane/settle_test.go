@@ -3,18 +3,20 @@ package lane
 import (
 	"strings"
 	"testing"
+
+	"tidemark/offsetmap"
 )
 
 // TestLookedAtWhatCannotBe: a look behind a fence that finds what nothing explains stops the partition, and it is fenced
 // again before it is written, also where no unit is left that could be in doubt.
 func TestLookedAtWhatCannotBe(t *testing.T) {
-	ours := func(base, count int64, epoch int16, sequence int32) Landed {
+	ours := func(base offsetmap.TargetOffset, count int64, epoch int16, sequence int32) Landed {
 		return Landed{Base: base, Count: count, Ours: true, Epoch: epoch, Sequence: sequence}
 	}
 	for _, c := range []struct {
 		name   string
 		landed []Landed
-		end    int64
+		end    offsetmap.TargetOffset
 		want   string
 	}{
 		{"the target lost what was mirrored", nil, 0, "target log ends at 0, below the mirrored end 1 (records were lost on the target)"},

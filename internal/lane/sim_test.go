@@ -62,7 +62,7 @@ func (b *simBroker) produce(p simBatch) Result {
 		if p.epoch == s.epoch {
 			for _, k := range s.kept {
 				if k.seq == p.seq && len(k.records) == len(p.records) {
-					return Result{Answer: Acked, BaseOffset: k.base}
+					return Result{Answer: Acked, BaseOffset: offsetmap.TargetOffset(k.base)}
 				}
 			}
 		}
@@ -82,7 +82,7 @@ func (b *simBroker) produce(p simBatch) Result {
 	if len(s.kept) > 5 {
 		s.kept = s.kept[1:]
 	}
-	return Result{Answer: Acked, BaseOffset: p.base}
+	return Result{Answer: Acked, BaseOffset: offsetmap.TargetOffset(p.base)}
 }
 
 // fence is the marker of an empty aborted transaction: nothing of a lower epoch is appended afterwards.
@@ -122,7 +122,7 @@ func newSim(t *testing.T, seed uint64) *sim {
 	for range 5 + s.r.IntN(40) {
 		s.ids++
 		n := int32(1 + s.r.IntN(4))
-		pc := Piece{ID: s.ids, First: off, Next: off + int64(n), Count: n, Size: 100, Kind: 0, Alone: s.r.IntN(2) == 0}
+		pc := Piece{ID: s.ids, First: offsetmap.SourceOffset(off), Next: offsetmap.SourceOffset(off + int64(n)), Count: n, Size: 100, Kind: 0, Alone: s.r.IntN(2) == 0}
 		switch {
 		case s.r.IntN(5) == 0:
 			pc.Skip = true
@@ -131,7 +131,7 @@ func newSim(t *testing.T, seed uint64) *sim {
 		default:
 			pc.MaxTimestamp = 1_000_000 - simOld - simMargin - 20_000
 		}
-		off = pc.Next
+		off = int64(pc.Next)
 		s.source = append(s.source, pc)
 		s.byID[pc.ID] = pc
 	}
@@ -185,7 +185,7 @@ func (s *sim) prepare(a Prepare) {
 	o.ID = s.ids
 	for _, id := range a.Pieces {
 		pc := s.byID[id]
-		o.Spans = append(o.Spans, batch.Span{Offset: pc.First, Count: pc.Count})
+		o.Spans = append(o.Spans, batch.Span{Offset: int64(pc.First), Count: pc.Count})
 		o.Count += pc.Count
 		o.MaxTimestamp = max(o.MaxTimestamp, pc.MaxTimestamp)
 	}
@@ -248,10 +248,10 @@ func (s *sim) settle() {
 		for _, b := range s.b.log {
 			n := max(int64(len(b.records)), 1)
 			if b.base >= int64(s.p.Map().TargetEnd()) {
-				landed = append(landed, Landed{Base: b.base, Count: n, Ours: !b.marker, Marker: b.marker, Epoch: b.epoch, Sequence: b.seq})
+				landed = append(landed, Landed{Base: offsetmap.TargetOffset(b.base), Count: n, Ours: !b.marker, Marker: b.marker, Epoch: b.epoch, Sequence: b.seq})
 			}
 		}
-		s.event(Looked{landed, s.b.end})
+		s.event(Looked{landed, offsetmap.TargetOffset(s.b.end)})
 	}
 }
 
@@ -287,7 +287,7 @@ func (s *sim) check() {
 	var want []int64
 	for _, pc := range s.source {
 		for o := pc.First; !pc.Skip && o < pc.Next; o++ {
-			want = append(want, o)
+			want = append(want, int64(o))
 		}
 	}
 	var got []int64
@@ -320,7 +320,7 @@ func TestSimulation(t *testing.T) {
 		}
 		s.calm = true
 		last := s.source[len(s.source)-1].Next
-		for int64(s.p.Map().Through()) < last || len(s.b.limbo) > 0 {
+		for s.p.Map().Through() < last || len(s.b.limbo) > 0 {
 			s.step()
 			if s.steps > 20_000 {
 				t.Fatalf("seed %d: stuck at %d of %d, %s %q, window %d, wire %d", seed, s.p.Map().Through(), last, s.p.state, s.p.Reason(), len(s.p.window), len(s.wire))

@@ -4,7 +4,7 @@ import "tidemark/offsetmap"
 
 // SourceBatch is a batch of the source as its header tells it.
 type SourceBatch struct {
-	Base, Next  int64 // its first offset, and the one after its last
+	Base, Next  offsetmap.SourceOffset // its first offset, and the one after its last
 	LeaderEpoch int32
 	Count       int32 // records that compaction has left in it
 	Blank       bool  // a control batch, or one of an aborted transaction: its offsets never held a record to mirror
@@ -12,11 +12,11 @@ type SourceBatch struct {
 
 // Survivors collects what the source still holds from a map's end on, as far as it can have been mirrored, for [Align].
 type Survivors struct {
-	from    int64 // the first offset that counts
-	most    int64 // records that can have been mirrored
-	still   bool  // no record can have vanished, so blank offsets are of no use
+	from    offsetmap.SourceOffset // the first offset that counts
+	most    int64                  // records that can have been mirrored
+	still   bool                   // no record can have vanished, so blank offsets are of no use
 	records int64
-	next    int64 // the offset after what was taken
+	next    offsetmap.SourceOffset // the offset after what was taken
 	holed   bool
 	out     []SourceRecord
 	epochs  []offsetmap.EpochStart
@@ -27,21 +27,21 @@ func NewSurvivors(in AlignInput) *Survivors {
 	s := &Survivors{from: max(in.Through, in.SourceStart), most: in.Count, still: in.SourceStill}
 	s.next = s.from
 	if in.Count < 0 {
-		s.most = in.TargetEnd - in.Target
+		s.most = int64(in.TargetEnd - in.Target)
 	}
 	return s
 }
 
 // From is the source offset to read from.
-func (s *Survivors) From() int64 { return s.from }
+func (s *Survivors) From() offsetmap.SourceOffset { return s.from }
 
 // Batch takes the next batch; wanted says that its records are to be read and given to Record. One that compaction has
 // emptied is not blank: its records were mirrored or not, and are gone.
 func (s *Survivors) Batch(b SourceBatch) (wanted bool) {
 	if n := len(s.epochs); n == 0 || s.epochs[n-1].Epoch != b.LeaderEpoch {
-		s.epochs = append(s.epochs, offsetmap.EpochStart{Epoch: b.LeaderEpoch, Start: offsetmap.SourceOffset(max(b.Base, s.from))})
+		s.epochs = append(s.epochs, offsetmap.EpochStart{Epoch: b.LeaderEpoch, Start: max(b.Base, s.from)})
 	}
-	s.holed = s.holed || b.Base > s.next || int64(b.Count) < b.Next-b.Base
+	s.holed = s.holed || b.Base > s.next || int64(b.Count) < int64(b.Next-b.Base)
 	s.next = b.Next
 	if !b.Blank {
 		return b.Count > 0

@@ -10,7 +10,7 @@ import (
 func TestSurvivorsEnough(t *testing.T) {
 	for _, in := range []AlignInput{{Count: 3}, {Count: -1, Target: 10, TargetEnd: 13}} {
 		s := NewSurvivors(in)
-		for o := range int64(4) {
+		for o := range offsetmap.SourceOffset(4) {
 			if s.Enough() {
 				t.Errorf("%d records are enough, though 3 can have been mirrored", o)
 			}
@@ -64,16 +64,16 @@ func TestTailOfACleaner(t *testing.T) {
 	m := offsetmap.New(offsetmap.Origin{})
 	for _, c := range []struct {
 		name    string
-		bases   []int64 // of batches of ours of two records
+		bases   []offsetmap.TargetOffset // of batches of ours of two records
 		records int
-		end     int64
+		end     offsetmap.TargetOffset
 		want    bool
 	}{
-		{"all there", []int64{10, 12}, 4, 14, false},
-		{"a batch is gone", []int64{10, 14}, 4, 16, true},
-		{"the first is gone", []int64{12}, 2, 14, true},
-		{"the last is gone", []int64{10}, 2, 14, true},
-		{"a record is gone", []int64{10, 12}, 3, 14, true},
+		{"all there", []offsetmap.TargetOffset{10, 12}, 4, 14, false},
+		{"a batch is gone", []offsetmap.TargetOffset{10, 14}, 4, 16, true},
+		{"the first is gone", []offsetmap.TargetOffset{12}, 2, 14, true},
+		{"the last is gone", []offsetmap.TargetOffset{10}, 2, 14, true},
+		{"a record is gone", []offsetmap.TargetOffset{10, 12}, 3, 14, true},
 	} {
 		tail := NewTail(10, c.end, 3, 0)
 		for _, base := range c.bases {

@@ -9,19 +9,19 @@ import (
 // Tail is what stands on the target beyond a head's anchor, put together from its batch headers in order: whose each batch
 // is, and how many records of ours there were.
 type Tail struct {
-	anchor, end int64
+	anchor, end offsetmap.TargetOffset
 	epoch       int16
 	sequence    int32
 	landed      []Landed
 	records     []TailRecord
 	last        int64 // records of ours up to and including the last batch seen, by sequence
 	holes       bool  // offsets behind our last batch without a header: whose they were is unknown
-	next        int64
+	next        offsetmap.TargetOffset
 }
 
 // NewTail begins a tail from the head's anchor to the target's log end. epoch and sequence are those that the next batch at
 // the anchor would have had.
-func NewTail(anchor, end int64, epoch int16, sequence int32) *Tail {
+func NewTail(anchor, end offsetmap.TargetOffset, epoch int16, sequence int32) *Tail {
 	return &Tail{anchor: anchor, end: end, epoch: epoch, sequence: sequence, next: anchor}
 }
 
@@ -29,9 +29,9 @@ func NewTail(anchor, end int64, epoch int16, sequence int32) *Tail {
 // first offset among the records since the anchor; its records follow by Record. An error is a batch of ours in another
 // epoch: the head in the new epoch is acknowledged before anything is written in it (MR1), so there can be none.
 func (t *Tail) Add(l Landed) (index int64, err error) {
-	base, next := l.Base, l.Base+l.Count
+	base, next := l.Base, l.next()
 	l.Base = max(base, t.anchor)
-	l.Count = next - l.Base
+	l.Count = int64(next - l.Base)
 	t.holes = t.holes || l.Base > t.next
 	t.next = next
 	t.landed = append(t.landed, l)
@@ -42,7 +42,7 @@ func (t *Tail) Add(l Landed) (index int64, err error) {
 		return 0, fmt.Errorf("target offset %d holds a batch of ours in epoch %d, the ledger's head is in epoch %d", base, l.Epoch, t.epoch)
 	}
 	index = int64(uint32(l.Sequence-t.sequence) & 0x7fffffff)
-	t.last = index + next - base
+	t.last = index + int64(next-base)
 	t.holes = false // its sequence numbers count what stood in front of it
 	return index, nil
 }
@@ -55,7 +55,7 @@ func (t *Tail) Records() []TailRecord { return t.records }
 
 // Count is how many records of ours were written beyond the anchor, -1 if headers that would tell are gone. start is the
 // target's log start.
-func (t *Tail) Count(start int64) int64 {
+func (t *Tail) Count(start offsetmap.TargetOffset) int64 {
 	switch {
 	case len(t.landed) == 0, start > t.anchor, t.next < t.end:
 		return -1
@@ -68,7 +68,7 @@ func (t *Tail) Count(start int64) int64 {
 // Input is the question for [Align] about this tail, all but Source, which is not needed where Count is 0: no record of
 // ours was written beyond the anchor.
 func (t *Tail) Input(m *offsetmap.Map, e Ends, sourceCompacts, targetCompacts bool) AlignInput {
-	through := int64(m.Through())
+	through := m.Through()
 	return AlignInput{
 		Through: through, SourceStart: e.SourceStart, SourceEnd: e.SourceEnd, SourceStill: e.SourceStart <= through && !sourceCompacts,
 		SourceCompacts: sourceCompacts, TargetCompacts: targetCompacts || t.cleaned(e.TargetStart),
@@ -78,13 +78,13 @@ func (t *Tail) Input(m *offsetmap.Map, e Ends, sourceCompacts, targetCompacts bo
 
 // cleaned says that a log cleaner has been there, whatever the topic's cleanup.policy is by now: only it leaves offsets from
 // start on that nothing stands on.
-func (t *Tail) cleaned(start int64) bool {
+func (t *Tail) cleaned(start offsetmap.TargetOffset) bool {
 	next, ours := max(t.anchor, start), int64(0)
 	for _, l := range t.landed {
 		if l.Base > next {
 			return true
 		}
-		next = l.Base + l.Count
+		next = l.next()
 		if l.Ours {
 			ours += l.Count
 		}
@@ -106,8 +106,8 @@ func (t *Tail) Settle(m *offsetmap.Map, in AlignInput, epochs []offsetmap.EpochS
 	if err := t.Replay(m, a.Runs, a.Duplicates); err != nil {
 		return a, err
 	}
-	if a.Place > int64(m.Through()) {
-		if err := m.Advance(offsetmap.SourceOffset(a.Place)); err != nil {
+	if a.Place > m.Through() {
+		if err := m.Advance(a.Place); err != nil {
 			return a, err
 		}
 	}
@@ -124,7 +124,7 @@ func (t *Tail) Settle(m *offsetmap.Map, in AlignInput, epochs []offsetmap.EpochS
 // else as foreign.
 func (t *Tail) Replay(m *offsetmap.Map, runs []offsetmap.Run, twice int64) error {
 	for _, r := range runs {
-		if err := t.fill(m, int64(r.Target), twice); err != nil {
+		if err := t.fill(m, r.Target, twice); err != nil {
 			return err
 		}
 		if err := m.Append(r); err != nil {
@@ -135,23 +135,23 @@ func (t *Tail) Replay(m *offsetmap.Map, runs []offsetmap.Run, twice int64) error
 }
 
 // fill writes what is no run, up to an offset.
-func (t *Tail) fill(m *offsetmap.Map, to, twice int64) error {
+func (t *Tail) fill(m *offsetmap.Map, to offsetmap.TargetOffset, twice int64) error {
 	for _, l := range t.landed {
-		a, b := max(l.Base, int64(m.TargetEnd())), min(l.Base+l.Count, to)
-		if b <= a {
+		begin, end := max(l.Base, m.TargetEnd()), min(l.next(), to)
+		if end <= begin {
 			continue
 		}
-		if a > int64(m.TargetEnd()) {
-			if err := m.Foreign(offsetmap.TargetOffset(a)); err != nil {
+		if begin > m.TargetEnd() {
+			if err := m.Foreign(begin); err != nil {
 				return err
 			}
 		}
 		var err error
-		switch end := offsetmap.TargetOffset(b); {
+		switch {
 		case l.Marker:
 			err = m.Marker(end)
 		case l.Ours:
-			err = m.Doubt(end, min(b-a, twice))
+			err = m.Doubt(end, min(int64(end-begin), twice))
 		default:
 			err = m.Foreign(end)
 		}
@@ -159,8 +159,8 @@ func (t *Tail) fill(m *offsetmap.Map, to, twice int64) error {
 			return err
 		}
 	}
-	if to > int64(m.TargetEnd()) {
-		return m.Foreign(offsetmap.TargetOffset(to))
+	if to > m.TargetEnd() {
+		return m.Foreign(to)
 	}
 	return nil
 }

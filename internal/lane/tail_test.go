@@ -48,23 +48,23 @@ func TestUncertainRecordsBoundPositions(t *testing.T) {
 func TestTailCount(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		at     []int64 // bases of batches of ours, of two records each, whose sequences follow from where they stand
-		marker int64   // base of a marker; 0: none
-		end    int64
+		at     []offsetmap.TargetOffset // bases of batches of ours, of two records each, whose sequences follow from where they stand
+		marker offsetmap.TargetOffset   // base of a marker; 0: none
+		end    offsetmap.TargetOffset
 		want   int64
 	}{
 		{"nothing", nil, 0, 10, -1},
-		{"all there", []int64{10, 12}, 0, 14, 4},
-		{"the first gone", []int64{12}, 0, 14, 4},
-		{"one in the middle gone", []int64{10, 14}, 0, 16, 6},
-		{"and a marker", []int64{10, 14}, 16, 17, 6},
-		{"the last gone", []int64{10}, 0, 14, -1},
-		{"the last gone in front of a marker", []int64{10}, 14, 15, -1},
+		{"all there", []offsetmap.TargetOffset{10, 12}, 0, 14, 4},
+		{"the first gone", []offsetmap.TargetOffset{12}, 0, 14, 4},
+		{"one in the middle gone", []offsetmap.TargetOffset{10, 14}, 0, 16, 6},
+		{"and a marker", []offsetmap.TargetOffset{10, 14}, 16, 17, 6},
+		{"the last gone", []offsetmap.TargetOffset{10}, 0, 14, -1},
+		{"the last gone in front of a marker", []offsetmap.TargetOffset{10}, 14, 15, -1},
 	} {
 		tail := NewTail(10, c.end, 3, 0)
 		for _, base := range c.at {
 			index, err := tail.Add(Landed{Base: base, Count: 2, Ours: true, Epoch: 3, Sequence: int32(base - 10)})
-			if err != nil || index != base-10 {
+			if err != nil || index != int64(base-10) {
 				t.Errorf("%s: index %d, %v", c.name, index, err)
 			}
 		}

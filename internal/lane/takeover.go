@@ -1,6 +1,10 @@
 package lane
 
-import "fmt"
+import (
+	"fmt"
+
+	"tidemark/internal/ledger"
+)
 
 // Identity is what InitProducerID answered for the lane's transactional id.
 type Identity struct {
@@ -65,6 +69,9 @@ type Step uint8
 const (
 	// ReadLedger: read the lane's ledger partition to its end; Takeover.Read takes the answer.
 	ReadLedger Step = iota
+	// ReadTails: the former owner read the source with another isolation. Look at what stands on the target beyond each head;
+	// Takeover.Tail takes each, then Done. It comes before the fences and behind them: until those a former owner could append.
+	ReadTails
 	// Identify: InitProducerID; Takeover.Identified.
 	Identify
 	// WaitLease: whoever has the lane cannot be fenced, so one session time-out is waited out; Takeover.Done.
@@ -81,21 +88,24 @@ const (
 // String is what the lane is about during the step, for people.
 func (s Step) String() string {
 	return [...]string{
-		"reading its ledger partition", "asking the target for its producer id", "waiting until the former owner's lease has run out",
+		"reading its ledger partition", "looking for what was written with another isolation", "asking the target for its producer id", "waiting until the former owner's lease has run out",
 		"fencing its ledger partition", "fencing the remote partitions", "writing its claim",
 	}[s]
 }
 
 // Claimed is what a ledger says about who has the lane.
 type Claimed struct {
-	Former *Former // nil: no claim
-	Lost   bool    // the claim is damaged or gone, so whose identity it was is not known
-	Under  string  // transactional id of the claim's owner; the lane's plain one where there is no claim
+	Former *Former          // nil: no claim
+	Lost   bool             // the claim is damaged or gone, so whose identity it was is not known
+	Under  string           // transactional id of the claim's owner; the lane's plain one where there is no claim
+	Reads  ledger.Isolation // what that owner read of the source
 }
 
 // Takeover decides the steps of a take-over (docs/design.md, Taking a lane over). It begins with ReadLedger.
 type Takeover struct {
+	Reads  ledger.Isolation // what we read of the source
 	step   Step
+	then   Step // behind ReadTails
 	was    Claimed
 	under  string
 	fenced bool // the ledger stands still
@@ -115,7 +125,8 @@ func (t *Takeover) How() Handover { return t.how }
 // one does not fence: the take-over begins anew.
 func (t *Takeover) Read(c Claimed) error {
 	if !t.fenced {
-		t.was, t.step = c, Identify
+		t.was = c
+		t.to(Identify)
 		return nil
 	}
 	if c.Under != t.was.Under {
@@ -124,11 +135,26 @@ func (t *Takeover) Read(c Claimed) error {
 	if t.how == First && (c.Former != nil || c.Lost) {
 		t.how = Crashed // somebody claimed it between our first look and the fence
 	}
-	t.step = Adopt
-	if t.how != First {
+	t.was.Reads = c.Reads
+	if t.how == First {
+		t.to(Adopt)
+	} else {
 		t.step = FenceHeads
 	}
 	return nil
+}
+
+// to goes on with a step that must not come before tails are looked at, where the isolation is another one now.
+func (t *Takeover) to(next Step) {
+	if t.step = next; otherReading(t.was.Reads, t.Reads) {
+		t.step, t.then = ReadTails, next
+	}
+}
+
+// Tail takes what stands on the target beyond the head of a partition that is known there by a name. An error means that the
+// lane cannot be taken with this isolation.
+func (t *Takeover) Tail(remote string, landed []Landed) error {
+	return refuseTail(t.was.Reads, t.Reads, remote, landed)
 }
 
 // Identified takes the identity, and the transactional id that it was given under: another one than Under where that hangs.
@@ -146,7 +172,7 @@ func (t *Takeover) Identified(id Identity, under string) {
 	case t.Unfenced():
 		t.step = WaitLease
 	case t.how == Clean:
-		t.step = Adopt
+		t.to(Adopt)
 	default:
 		t.step = FenceOwn
 	}
@@ -165,7 +191,9 @@ func (t *Takeover) Done() {
 	case FenceOwn:
 		t.step, t.fenced = ReadLedger, true
 	case FenceHeads:
-		t.step = Adopt
+		t.to(Adopt)
+	case ReadTails:
+		t.step = t.then
 	case ReadLedger, Identify, Adopt:
 	}
 }

@@ -3,12 +3,14 @@ package lane
 import (
 	"slices"
 	"testing"
+
+	"tidemark/internal/ledger"
 )
 
 // takeover lives one take-over: what the ledger says at the first and at the second look, and what InitProducerID gives.
 func takeover(t *testing.T, first, second Claimed, got Identity, under string) (steps []Step, how Handover, err error) {
 	t.Helper()
-	var o Takeover
+	o := Takeover{Reads: ledger.ReadCommitted}
 	looks := []Claimed{first, second}
 	for {
 		steps = append(steps, o.Next())
@@ -20,7 +22,7 @@ func takeover(t *testing.T, first, second Claimed, got Identity, under string) (
 			looks = looks[1:]
 		case Identify:
 			o.Identified(got, under)
-		case WaitLease, FenceOwn, FenceHeads:
+		case ReadTails, WaitLease, FenceOwn, FenceHeads:
 			o.Done()
 		case Adopt:
 			return steps, o.How(), nil
@@ -32,8 +34,10 @@ func takeover(t *testing.T, first, second Claimed, got Identity, under string) (
 func TestTakeoverSteps(t *testing.T) {
 	const plain, next = "lane.0", "lane.0.1"
 	was := Identity{ProducerID: 7, Epoch: 3}
-	claim := func(released bool) Claimed { return Claimed{Former: &Former{was, released}, Under: plain} }
-	none, lost := Claimed{Under: plain}, Claimed{Lost: true, Under: plain}
+	claim := func(released bool) Claimed {
+		return Claimed{Former: &Former{was, released}, Under: plain, Reads: ledger.IsolationUnknown}
+	}
+	none, lost := Claimed{Under: plain, Reads: ledger.IsolationUnknown}, Claimed{Lost: true, Under: plain, Reads: ledger.IsolationUnknown}
 	after, other := Identity{7, 4}, Identity{9, 0}
 
 	begin := []Step{ReadLedger, Identify}
@@ -68,6 +72,23 @@ func TestTakeoverSteps(t *testing.T) {
 				t.Errorf("%v by %v (%v), want %v by %v", how, steps, err, c.how, c.steps)
 			}
 		})
+	}
+	// Who read something else: tails are looked at before the identity and once more behind the fences.
+	reads := func(c Claimed, r ledger.Isolation) Claimed { c.Reads = r; return c }
+	for _, c := range []struct {
+		first, second ledger.Isolation
+		released      bool
+		steps         []Step
+	}{
+		{ledger.ReadCommitted, ledger.ReadCommitted, false, crashed},
+		{ledger.IsolationUnknown, ledger.IsolationUnknown, false, crashed},
+		{ledger.ReadUncommitted, ledger.ReadUncommitted, false, []Step{ReadLedger, ReadTails, Identify, FenceOwn, ReadLedger, FenceHeads, ReadTails, Adopt}},
+		{ledger.ReadUncommitted, ledger.ReadUncommitted, true, []Step{ReadLedger, ReadTails, Identify, ReadTails, Adopt}},
+		{ledger.ReadCommitted, ledger.ReadUncommitted, false, []Step{ReadLedger, Identify, FenceOwn, ReadLedger, FenceHeads, ReadTails, Adopt}},
+	} {
+		if steps, _, err := takeover(t, reads(claim(c.released), c.first), reads(claim(c.released), c.second), after, plain); err != nil || !slices.Equal(steps, c.steps) {
+			t.Errorf("%q, then %q: %v (%v), want %v", c.first, c.second, steps, err, c.steps)
+		}
 	}
 	if _, _, err := takeover(t, claim(false), Claimed{Former: &Former{other, false}, Under: next}, after, plain); err == nil {
 		t.Error("the lane went on under an identity that was not fenced, and is taken over")

@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write the transcripts in testdata anew"
 // the partition makes of them. testdata/README.md says what events there are.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) < 10 {
+	if err != nil || len(files) < 12 {
 		t.Fatalf("%d stories, %v", len(files), err)
 	}
 	for _, name := range files {
@@ -53,7 +53,7 @@ func live(t *testing.T, lines []string) string {
 		default:
 			out = append(out, line)
 			s.said = nil
-			if err := s.event(strings.Fields(event)); err != nil {
+			if err := s.any(strings.Fields(event)); err != nil {
 				t.Fatalf("line %d, %q: %v", n+1, line, err)
 			}
 			for _, said := range s.said {
@@ -67,9 +67,18 @@ func live(t *testing.T, lines []string) string {
 // story is a partition and what is said of it.
 type story struct {
 	*aLife
-	facts Facts
-	head  Known // epoch and sequence of the former owner's head
-	said  []string
+	facts    Facts
+	takeover *Takeover // a story of a lane; of a partition otherwise
+	head     Known     // epoch and sequence of the former owner's head
+	said     []string
+}
+
+// any reads an event of a take-over or of a partition.
+func (s *story) any(w []string) error {
+	if w[0] == "take" || s.takeover != nil {
+		return s.takeoverEvent(w)
+	}
+	return s.event(w)
 }
 
 // tell gives an event to the partition, and takes down its state and its actions.

@@ -39,7 +39,7 @@ func (s *story) event(w []string) error {
 		s.tell(ReadFailed{Reason: rest, Front: true, Now: strings.Contains(rest, "out of range")})
 	case "acked":
 		err := num("%d", &n)
-		return errors.Join(err, s.answered(Result{Answer: Acked, BaseOffset: n}))
+		return errors.Join(err, s.answered(Result{Answer: Acked, BaseOffset: offsetmap.TargetOffset(n)}))
 	case "lost":
 		return s.answered(Result{Answer: InDoubt, Reason: "no answer"})
 	case "refused":
@@ -54,7 +54,7 @@ func (s *story) event(w []string) error {
 		// "looked to END: BATCH ..."
 		landed, err := landedFrom(w[3:])
 		err = errors.Join(err, num("to %d:", &n))
-		s.tell(Looked{Landed: plain(landed), End: n})
+		s.tell(Looked{Landed: plain(landed), End: offsetmap.TargetOffset(n)})
 		return err
 	case "hold":
 		s.tell(Hold{})
@@ -88,7 +88,7 @@ func (s *story) begin(rest string) error {
 		if _, err := fmt.Sscanf(what, "mirrored below %d", &n); err != nil {
 			return err
 		}
-		past = Past{Map: offsetmap.New(offsetmap.Origin{SourceTopicID: [16]byte{1}, TargetTopicID: [16]byte{2}}), Stopped: why, SourceEnd: n}
+		past = Past{Map: offsetmap.New(offsetmap.Origin{SourceTopicID: [16]byte{1}, TargetTopicID: [16]byte{2}}), Stopped: why, SourceEnd: offsetmap.SourceOffset(n)}
 		if err := past.Map.Append(offsetmap.Run{Count: n}); err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (s *story) fetched(w []string) error {
 		if err != nil {
 			return err
 		}
-		pc := Piece{ID: s.id(), First: at, Next: at + int64(n), Count: int32(n), Size: 100, MaxTimestamp: s.now, LeaderEpoch: -1, Alone: true}
+		pc := Piece{ID: s.id(), First: at, Next: at + offsetmap.SourceOffset(n), Count: int32(n), Size: 100, MaxTimestamp: s.now, LeaderEpoch: -1, Alone: true}
 		switch kind {
 		case "old":
 			pc.MaxTimestamp -= 48 * 3600 * 1000
@@ -180,7 +180,7 @@ func (s *story) look(w []string) error {
 // toldLanded is a batch with the source offset that its first record is a copy of.
 type toldLanded struct {
 	Landed
-	of int64
+	of offsetmap.SourceOffset
 }
 
 func plain(told []toldLanded) (landed []Landed) {
@@ -222,9 +222,9 @@ type toldLogs struct {
 	landed []toldLanded
 }
 
-func (l toldLogs) EpochEnd(int32) (int32, int64, error) { return -1, -1, nil }
+func (l toldLogs) EpochEnd(int32) (int32, offsetmap.SourceOffset, error) { return -1, -1, nil }
 
-func (l toldLogs) Tail(_, _ int64, batch func(Landed) (bool, error), record func(TailRecord)) error {
+func (l toldLogs) Tail(_, _ offsetmap.TargetOffset, batch func(Landed) (bool, error), record func(TailRecord)) error {
 	for _, b := range l.landed {
 		records, err := batch(b.Landed)
 		if err != nil {
@@ -232,14 +232,14 @@ func (l toldLogs) Tail(_, _ int64, batch func(Landed) (bool, error), record func
 		}
 		for i := range b.Count {
 			if records {
-				record(TailRecord{Target: b.Base + i, Hash: uint64(b.of+i) + 1})
+				record(TailRecord{Target: b.Base + offsetmap.TargetOffset(i), Hash: uint64(b.of) + uint64(i) + 1})
 			}
 		}
 	}
 	return nil
 }
 
-func (l toldLogs) Survivors(s *Survivors, to int64) error {
+func (l toldLogs) Survivors(s *Survivors, to offsetmap.SourceOffset) error {
 	for o := s.From(); o < to && !s.Enough(); o++ {
 		if s.Batch(SourceBatch{Base: o, Next: o + 1, Count: 1}) {
 			s.Record(SourceRecord{Offset: o, Hash: uint64(o) + 1})

@@ -4,21 +4,22 @@ import (
 	"fmt"
 
 	"tidemark/internal/batch"
+	"tidemark/offsetmap"
 )
 
 // Piece is one source batch that waits to be mirrored, or a stretch of source offsets that holds nothing to mirror.
 type Piece struct {
-	ID           uint64 // the caller's name for the fetched bytes
-	First        int64  // first source offset that it accounts for
-	Next         int64  // source offset after it
-	Size         int    // bytes on the wire
-	Count        int32  // records
-	MaxTimestamp int64  // newest record timestamp, ms since the epoch; -1 none
-	Base         int64  // first offset of the batch, which can be below First
-	LeaderEpoch  int32  // of the source when the batch was written; -1 unknown
-	Kind         uint8  // pieces of one Kind may be merged; see Group
-	Alone        bool   // never merged
-	Skip         bool   // control batch, aborted, empty, or below the wanted offset: nothing to send, and no bytes are held for it
+	ID           uint64                 // the caller's name for the fetched bytes
+	First        offsetmap.SourceOffset // first source offset that it accounts for
+	Next         offsetmap.SourceOffset // source offset after it
+	Size         int                    // bytes on the wire
+	Count        int32                  // records
+	MaxTimestamp int64                  // newest record timestamp, ms since the epoch; -1 none
+	Base         offsetmap.SourceOffset // first offset of the batch, which can be below First
+	LeaderEpoch  int32                  // of the source when the batch was written; -1 unknown
+	Kind         uint8                  // pieces of one Kind may be merged; see Group
+	Alone        bool                   // never merged
+	Skip         bool                   // control batch, aborted, empty, or below the wanted offset: nothing to send, and no bytes are held for it
 }
 
 // String is the piece in a transcript: its source offsets.
@@ -35,9 +36,18 @@ type Output struct {
 	ID           uint64 // the caller's name for the bytes
 	Count        int32
 	Size         int
-	Spans        []batch.Span // source offsets of its records, in order
-	Next         int64        // source offset accounted for once it is acknowledged
+	Spans        []batch.Span           // of its records, in order; their offsets are the source's, in plain numbers as the bytes had them
+	Next         offsetmap.SourceOffset // source offset accounted for once it is acknowledged
 	MaxTimestamp int64
+}
+
+// First is the source offset of the output's first record.
+func (o *Output) First() offsetmap.SourceOffset { return offsetmap.SourceOffset(o.Spans[0].Offset) }
+
+// Last is the source offset of the output's last record.
+func (o *Output) Last() offsetmap.SourceOffset {
+	last := o.Spans[len(o.Spans)-1]
+	return offsetmap.SourceOffset(last.Offset + int64(last.Count) - 1)
 }
 
 // Unit is a stamped batch on its way. Its bytes do not change until it is settled.
@@ -80,9 +90,9 @@ func (a Answer) String() string {
 // Result is an answer with its details.
 type Result struct {
 	Answer     Answer
-	BaseOffset int64
-	LogStart   int64  // of the target's partition, with Acked; -1 or 0 where the answer does not say
-	Reason     string // for people, with Refused and Fenced
+	BaseOffset offsetmap.TargetOffset
+	LogStart   offsetmap.TargetOffset // of the target's partition, with Acked; -1 or 0 where the answer does not say
+	Reason     string                 // for people, with Refused and Fenced
 }
 
 // String is the answer with what it says.

@@ -11,9 +11,6 @@ import (
 	"tidemark/offsetmap"
 )
 
-// Partition is partition.ID under its former name, for packages that still write it so.
-type Partition = partition.ID
-
 // Damage is a record that could not be used, kept so that it is shown and never passed over in silence.
 type Damage struct {
 	Key    string // at most 80 characters of it, since a foreign one can have megabytes

@@ -49,7 +49,7 @@ func documented(t *testing.T) map[string][]byte {
 		{Kind: KindBegin, Topic: "orders"}:      Begin{TopicID: id(0x10), Offset: 40}.Encode(),
 		{Kind: KindConfigs, Topic: "orders"}:    Configs{SourceID: id(0x10), TargetID: id(0x20), Values: map[string]string{"retention.ms": "5000"}}.Encode(),
 		{Kind: KindStart}:                       Start{ProducerID: 1000, Epoch: 0, Topics: 1, At: at}.Encode(),
-		{Kind: KindStartTopic, Topic: "orders"}: StartTopic{ProducerID: 1000, Epoch: 0, TopicID: id(0x10), Offsets: []int64{40, AtEnd, FromOldest}}.Encode(),
+		{Kind: KindStartTopic, Topic: "orders"}: StartTopic{ProducerID: 1000, Epoch: 0, TopicID: id(0x10), Offsets: []offsetmap.SourceOffset{40, AtEnd, FromOldest}}.Encode(),
 	}
 	out := map[string][]byte{}
 	for k, value := range records {

@@ -41,7 +41,7 @@ func pairs(f *testing.F) [][]byte {
 		{Key{Kind: KindBegin, Topic: "orders", Partition: 3}, Begin{TopicID: id, Offset: AtEnd}.Encode()},
 		{Key{Kind: KindConfigs, Topic: "orders"}, Configs{SourceID: id, TargetID: id, Values: map[string]string{"retention.ms": "5", "a": ""}}.Encode()},
 		{Key{Kind: KindStart}, Start{ProducerID: 1 << 40, Epoch: 7, Topics: 1, At: time.UnixMilli(7)}.Encode()},
-		{Key{Kind: KindStartTopic, Topic: "orders"}, StartTopic{ProducerID: 1 << 40, Epoch: 7, TopicID: id, Offsets: []int64{FromOldest, AtEnd, 1 << 50}}.Encode()},
+		{Key{Kind: KindStartTopic, Topic: "orders"}, StartTopic{ProducerID: 1 << 40, Epoch: 7, TopicID: id, Offsets: []offsetmap.SourceOffset{FromOldest, AtEnd, 1 << 50}}.Encode()},
 	} {
 		out = append(out, []byte(r.key.String()), r.value)
 	}

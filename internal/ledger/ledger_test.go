@@ -81,7 +81,7 @@ func TestValuesRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(st, gotStart); diff != "" || err != nil {
 		t.Errorf("start %v\n%s", err, diff)
 	}
-	tp := StartTopic{ProducerID: 1 << 40, Epoch: 9, TopicID: [16]byte{3}, Offsets: []int64{FromOldest, AtEnd, 0, 1 << 50}}
+	tp := StartTopic{ProducerID: 1 << 40, Epoch: 9, TopicID: [16]byte{3}, Offsets: []offsetmap.SourceOffset{FromOldest, AtEnd, 0, 1 << 50}}
 	gotTopic, err := DecodeStartTopic(tp.Encode())
 	if diff := cmp.Diff(tp, gotTopic); diff != "" || err != nil {
 		t.Errorf("start of a topic %v\n%s", err, diff)

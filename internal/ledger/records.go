@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tidemark/offsetmap"
 )
 
 // Meta is the layout of the ledger. Each lane's first owner writes it into the lane's partition; an owner whose lanes or
@@ -101,10 +103,10 @@ type Head struct {
 	State       State
 	Reason      string // why it is stopped, in words for people; empty while running
 	ProducerID  int64
-	Epoch       int16  // epoch in which the next batch would have been written
-	Sequence    int32  // sequence that the next batch would have had
-	Map         []byte // offsetmap tail: origin, through, target end, epochs, open runs
-	SourceEnd   int64  // source's high watermark when last seen, so that lag is known with the source gone; -1 unknown
+	Epoch       int16                  // epoch in which the next batch would have been written
+	Sequence    int32                  // sequence that the next batch would have had
+	Map         []byte                 // offsetmap tail: origin, through, target end, epochs, open runs
+	SourceEnd   offsetmap.SourceOffset // source's high watermark when last seen, so that lag is known with the source gone; -1 unknown
 	At          time.Time
 }
 
@@ -132,8 +134,8 @@ func (h Head) Waits() (what string, ok bool) {
 // and the partition was there when the flow first started. It is written before the lane's first claim, so that a
 // partition without one, found under a claim, is known to be newer than the flow.
 type Begin struct {
-	TopicID [16]byte // of the source topic; one created again under the name is newer than the flow
-	Offset  int64    // the first source offset to mirror; AtEnd where it was not known, or the topic not selected, then
+	TopicID [16]byte               // of the source topic; one created again under the name is newer than the flow
+	Offset  offsetmap.SourceOffset // the first source offset to mirror; AtEnd where it was not known, or the topic not selected, then
 }
 
 // Configs are the settings of a remote topic that are there because its source topic has or had them, in the lane of the
@@ -292,7 +294,7 @@ func (h Head) Encode() []byte {
 	w.int(int64(h.Epoch))
 	w.int(int64(h.Sequence))
 	w.bytes(h.Map)
-	w.int(h.SourceEnd)
+	w.int(int64(h.SourceEnd))
 	w.int(h.At.UnixMilli())
 	return seal(w.b)
 }
@@ -307,7 +309,7 @@ func DecodeHead(k Key, value []byte) (Head, error) {
 	h := Head{
 		Topic: k.Topic, Partition: k.Partition, RemoteTopic: r.str(), State: narrow[State](&r), Reason: r.str(),
 		ProducerID: r.int(), Epoch: narrow[int16](&r), Sequence: narrow[int32](&r), Map: append([]byte(nil), r.bytes()...),
-		SourceEnd: r.int(), At: time.UnixMilli(r.int()),
+		SourceEnd: offsetmap.SourceOffset(r.int()), At: time.UnixMilli(r.int()),
 	}
 	return h, r.done()
 }
@@ -316,7 +318,7 @@ func DecodeHead(k Key, value []byte) (Head, error) {
 func (b Begin) Encode() []byte {
 	var w writer
 	w.bytes(b.TopicID[:])
-	w.int(b.Offset)
+	w.int(int64(b.Offset))
 	return seal(w.b)
 }
 
@@ -327,7 +329,7 @@ func DecodeBegin(value []byte) (Begin, error) {
 		return Begin{}, err
 	}
 	r := reader{b: body}
-	b := Begin{TopicID: r.id(), Offset: r.int()}
+	b := Begin{TopicID: r.id(), Offset: offsetmap.SourceOffset(r.int())}
 	if b.Offset < AtEnd {
 		r.fail(outOfRange)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tidemark/internal/partition"
+	"tidemark/offsetmap"
 )
 
 // Start closes what the first lane writes down when a flow that begins at the end first starts: one StartTopic for each
@@ -24,7 +25,7 @@ type StartTopic struct {
 	TopicID    [16]byte
 	// Offsets are by partition the first source offset to mirror: AtEnd as in Begin, FromOldest where the partition was
 	// empty.
-	Offsets []int64
+	Offsets []offsetmap.SourceOffset
 }
 
 // FromOldest is the StartTopic offset of a partition that needs no Begin.
@@ -106,7 +107,7 @@ func (t StartTopic) Encode() []byte {
 	w.bytes(t.TopicID[:])
 	w.int(int64(len(t.Offsets)))
 	for _, at := range t.Offsets {
-		w.int(at)
+		w.int(int64(at))
 	}
 	return seal(w.b)
 }
@@ -121,9 +122,9 @@ func DecodeStartTopic(value []byte) (StartTopic, error) {
 	t := StartTopic{ProducerID: r.int(), Epoch: narrow[int16](&r), TopicID: r.id()}
 	// The count is not trusted with an allocation: it is foreign until the end fits.
 	for n := r.int(); n > 0 && r.err == nil; n-- {
-		t.Offsets = append(t.Offsets, r.int())
+		t.Offsets = append(t.Offsets, offsetmap.SourceOffset(r.int()))
 	}
-	if slices.ContainsFunc(t.Offsets, func(at int64) bool { return at < FromOldest }) {
+	if slices.ContainsFunc(t.Offsets, func(at offsetmap.SourceOffset) bool { return at < FromOldest }) {
 		r.fail(outOfRange)
 	}
 	return t, r.done()

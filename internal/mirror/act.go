@@ -10,6 +10,7 @@ import (
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
 	"tidemark/internal/wire"
+	"tidemark/offsetmap"
 )
 
 // step gives an event to a partition's core and does what it says.
@@ -65,7 +66,7 @@ func (l *Lane) act(p *part, acts []lane.Action) {
 	}
 }
 
-// lose ends the lane: it is not ours any more, for the first reason that is given.
+// lose ends the lane: it is not ours any more, for the first reason that is given; an empty one is none.
 func (l *Lane) lose(why string) {
 	if l.gone == "" {
 		l.gone = why
@@ -103,9 +104,8 @@ func (l *Lane) mirrored(p *part, m lane.Mirrored) {
 	if m.Base < 0 {
 		return
 	}
-	last := m.Unit.Spans[len(m.Unit.Spans)-1]
-	p.lastUp = last.Offset + int64(last.Count) - 1
-	p.lastDown = m.Base + int64(m.Unit.Count) - 1
+	p.lastUp = m.Unit.Last()
+	p.lastDown = m.Base + offsetmap.TargetOffset(m.Unit.Count) - 1
 }
 
 // tell publishes what the core says of a partition.
@@ -120,14 +120,14 @@ func (l *Lane) tell(p *part, n lane.News) {
 	case lane.NewsUncertain:
 		l.sayOf(p, events.RecordsUncertain, "at_most", n.N)
 	case lane.NewsLost:
-		l.sayOf(p, events.RecordsLost, "lost_at_most", n.N, "source_log_start", p.core.Seen().SourceStart)
+		l.sayOf(p, events.RecordsLost, "lost_at_most", n.N, "source_log_start", int64(p.core.Seen().SourceStart))
 	case lane.NewsOthers:
 		l.sayOf(p, events.OthersWrite, "remote", p.remoteTP().String(), "offsets", n.N)
 	case lane.NewsReadAgain:
 		asked, held, paused := p.feed.state()
 		seen := p.core.Seen()
-		l.sayOf(p, events.PartitionReadAgain, "why", n.Why, "next", n.N, "source_end", seen.SourceEnd, "last_stable", seen.SourceStable,
-			"asked", asked, "held", held, "paused", paused)
+		l.sayOf(p, events.PartitionReadAgain, "why", n.Why, "next", n.N, "source_end", int64(seen.SourceEnd), "last_stable", int64(seen.SourceStable),
+			"asked", int64(asked), "held", held, "paused", paused)
 	case lane.NewsFenced:
 		l.sayOf(p, events.PartitionFenced, "epoch", n.N)
 	case lane.NewsLasts:

@@ -9,7 +9,9 @@ import (
 	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
+	"tidemark/internal/partition"
 	"tidemark/internal/wire"
+	"tidemark/offsetmap"
 )
 
 // goneAfter is how often a batch is sent to a partition that the target does not know before it counts as deleted:
@@ -17,7 +19,7 @@ import (
 const goneAfter = 20
 
 // answer says what a produce result means to the lane. attempts is how often the batch was sent.
-func answer(tp kafka.TP, r wire.Result, attempts int, epoch int16) lane.Result {
+func answer(tp partition.ID, r wire.Result, attempts int, epoch int16) lane.Result {
 	if errors.Is(r.Err, wire.ErrUnsent) {
 		return lane.Result{Answer: lane.NotSaved, Reason: r.Err.Error()}
 	}
@@ -25,7 +27,7 @@ func answer(tp kafka.TP, r wire.Result, attempts int, epoch int16) lane.Result {
 		return lane.Result{Answer: lane.InDoubt, Reason: r.Err.Error()}
 	}
 	if r.Code == 0 {
-		return lane.Result{Answer: lane.Acked, BaseOffset: r.BaseOffset}
+		return lane.Result{Answer: lane.Acked, BaseOffset: offsetmap.TargetOffset(r.BaseOffset)}
 	}
 	err := kerr.ErrorForCode(r.Code)
 	say := func(format string, args ...any) string {
@@ -80,10 +82,10 @@ func (l *Lane) answer(e answered) {
 	}
 	r := answer(p.remoteTP(), e.result, e.unit.Attempts(), e.unit.Epoch)
 	if r.Answer == lane.Refused && kafka.Classify(e.result.Code) != kafka.Denied {
-		r.Reason = fmt.Sprintf("source records from offset %d on: %s", e.unit.Spans[0].Offset, r.Reason)
+		r.Reason = fmt.Sprintf("source records from offset %d on: %s", e.unit.First(), r.Reason)
 	}
 	if r.Answer == lane.Acked {
-		r.LogStart = e.result.LogStart
+		r.LogStart = offsetmap.TargetOffset(e.result.LogStart)
 		failpoint.Hit("after-ack")
 	}
 	l.step(p, lane.Answered{Unit: e.unit, Result: r})
@@ -91,7 +93,7 @@ func (l *Lane) answer(e answered) {
 
 // refusal says what a fetch error means for a partition. Errors that pass by themselves are retried inside the fetcher and
 // only shown.
-func refusal(tp kafka.TP, offset int64, code int16) lane.ReadFailed {
+func refusal(tp partition.ID, offset offsetmap.SourceOffset, code int16) lane.ReadFailed {
 	err := kerr.ErrorForCode(code)
 	switch {
 	case errors.Is(err, kerr.OffsetOutOfRange):

@@ -8,15 +8,15 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
+	"tidemark/internal/partition"
 	"tidemark/internal/wire"
 )
 
 // TestAnswers: what a target's answer means. Only what was surely not appended counts as not saved: sent again with other
 // bytes it would stand twice.
 func TestAnswers(t *testing.T) {
-	tp := kafka.TP{Topic: "A.orders", Partition: 3}
+	tp := partition.ID{Topic: "A.orders", Partition: 3}
 	code := func(e *kerr.Error) wire.Result { return wire.Result{Code: e.Code} }
 	for _, c := range []struct {
 		result   wire.Result
@@ -51,7 +51,7 @@ func TestAnswers(t *testing.T) {
 
 // TestRefusals: what the source's refusal of a read means.
 func TestRefusals(t *testing.T) {
-	tp := kafka.TP{Topic: "orders", Partition: 3}
+	tp := partition.ID{Topic: "orders", Partition: 3}
 	for _, c := range []struct {
 		err              *kerr.Error
 		front, now, last bool

@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 )
@@ -67,7 +67,7 @@ func TestGoodBeforeDamagedSmall(t *testing.T) {
 	stored[2].bytes = flipped(stored[2].bytes, 200)
 	l.tell(stored)
 	run := r.start(r.partitions("orders", "payments"))
-	r.stopped(run, kafka.TP{Topic: "orders"}, "damaged", "offset 10: ", "crc")
+	r.stopped(run, partition.ID{Topic: "orders"}, "damaged", "offset 10: ", "crc")
 	r.until("what stands in front", func() (bool, string) {
 		n := len(r.read(r.dst, "A.orders")[0])
 		return n == 10, fmt.Sprint(n)
@@ -157,7 +157,7 @@ func TestGoodBeforeWhatTheBrokerRefuses(t *testing.T) {
 }
 
 // states are what the heads of a partition have said, in order.
-func (r *rig) states(tp kafka.TP) (out []ledger.State) {
+func (r *rig) states(tp partition.ID) (out []ledger.State) {
 	r.t.Helper()
 	k := ledger.Key{Kind: ledger.KindHead, Topic: tp.Topic, Partition: tp.Partition}
 	for _, rec := range r.history(r.settings.Ledger, k.String()) {
@@ -171,12 +171,12 @@ func (r *rig) states(tp kafka.TP) (out []ledger.State) {
 }
 
 // atLarge is a run whose only partition has stopped behind ten records, at one that its remote topic does not take.
-func (r *rig) atLarge() (*running, kafka.TP) {
+func (r *rig) atLarge() (*running, partition.ID) {
 	r.t.Helper()
 	r.both("orders", 1)
 	r.produce("orders", 0, 10)
 	r.write(r.src, &kgo.Record{Topic: "orders", Value: incompressible(5000)})
-	run, tp := r.start(r.capped(2000, "orders")), kafka.TP{Topic: "orders"}
+	run, tp := r.start(r.capped(2000, "orders")), partition.ID{Topic: "orders"}
 	r.stopped(run, tp, "larger than", "offset 10")
 	return run, tp
 }
@@ -188,7 +188,7 @@ func incompressible(n int) []byte {
 }
 
 // capped are partitions of a remote topic that takes small batches only.
-func (r *rig) capped(n int32, topics ...string) map[kafka.TP]Partition {
+func (r *rig) capped(n int32, topics ...string) map[partition.ID]Partition {
 	ps := r.partitions(topics...)
 	for tp, p := range ps {
 		p.MaxBytes = n
@@ -198,7 +198,7 @@ func (r *rig) capped(n int32, topics ...string) map[kafka.TP]Partition {
 }
 
 // verdicts are all that were written about a position, in order.
-func (r *rig) verdicts(group string, tp kafka.TP) (out []translate.Verdict) {
+func (r *rig) verdicts(group string, tp partition.ID) (out []translate.Verdict) {
 	r.t.Helper()
 	for _, rec := range r.history(r.settings.Verdicts, string(verdicts.Key{Group: group, Topic: tp.Topic, Partition: tp.Partition}.EncodeKey())) {
 		row, err := verdicts.ParseRow(rec.Value)

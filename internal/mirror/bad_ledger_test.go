@@ -12,13 +12,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 )
 
-func headKey(tp kafka.TP) ledger.Key {
+func headKey(tp partition.ID) ledger.Key {
 	return ledger.Key{Kind: ledger.KindHead, Topic: tp.Topic, Partition: tp.Partition}
 }
 
@@ -41,7 +41,7 @@ func TestDamagedHead(t *testing.T) {
 			r.same("orders")
 			run.halt(t)
 
-			bad, good := kafka.TP{Topic: "orders", Partition: 0}, kafka.TP{Topic: "orders", Partition: 1}
+			bad, good := partition.ID{Topic: "orders", Partition: 0}, partition.ID{Topic: "orders", Partition: 1}
 			head := r.kept(headKey(bad))
 			at := r.overwrite(head, damage(head.Value))
 			before := r.read(r.dst, "A.orders")[0]
@@ -106,7 +106,7 @@ func TestDamagedBlock(t *testing.T) {
 	r := newRig(t, 1)
 	log := r.listen()
 	r.both("orders", 1)
-	tp := kafka.TP{Topic: "orders"}
+	tp := partition.ID{Topic: "orders"}
 	r.holes("orders", records)
 	run := r.start(r.partitions("orders"))
 	r.same("orders")
@@ -149,17 +149,17 @@ func TestUnknownLedgerVersion(t *testing.T) {
 	run := r.start(r.partitions("orders"))
 	r.same("orders")
 	run.halt(t)
-	mine := kafka.TP{Topic: "orders", Partition: 0}
+	mine := partition.ID{Topic: "orders", Partition: 0}
 	head := r.kept(headKey(mine))
 	newer := append([]byte{9}, head.Value[1:]...)
 	r.overwrite(head, newer)
-	ends := map[kafka.TP]int64{}
+	ends := map[partition.ID]int64{}
 	r.produce("orders", 400, 400)
 	for i := range int32(4) {
-		tp := kafka.TP{Topic: "A.orders", Partition: i}
+		tp := partition.ID{Topic: "A.orders", Partition: i}
 		ends[tp] = r.end(r.dst, tp)
 	}
-	ledgerEnd := r.end(r.dst, kafka.TP{Topic: r.settings.Ledger, Partition: head.Partition})
+	ledgerEnd := r.end(r.dst, partition.ID{Topic: r.settings.Ledger, Partition: head.Partition})
 	run = r.start(r.partitions("orders"))
 	r.until("the other lane", func() (bool, string) {
 		want, got := r.read(r.src, "orders"), r.read(r.dst, "A.orders")
@@ -182,12 +182,12 @@ func TestUnknownLedgerVersion(t *testing.T) {
 		t.Errorf("the other lane: %v", err)
 	}
 	for i := range int32(4) {
-		tp := kafka.TP{Topic: "A.orders", Partition: i}
+		tp := partition.ID{Topic: "A.orders", Partition: i}
 		if ledger.LaneOf("orders", i, 2) == head.Partition && r.end(r.dst, tp) != ends[tp] {
 			t.Errorf("%s was written to in the refused lane", tp)
 		}
 	}
-	if end := r.end(r.dst, kafka.TP{Topic: r.settings.Ledger, Partition: head.Partition}); end != ledgerEnd {
+	if end := r.end(r.dst, partition.ID{Topic: r.settings.Ledger, Partition: head.Partition}); end != ledgerEnd {
 		t.Errorf("the refused lane wrote to its ledger partition: end %d became %d", ledgerEnd, end)
 	}
 }
@@ -210,9 +210,9 @@ func TestLedgerLost(t *testing.T) {
 	r.produce("payments", 0, 100)
 	r.produce("orders", 100, 10)
 	run = r.start(r.partitions("orders", "payments"))
-	r.stopped(run, kafka.TP{Topic: "orders"}, "A.orders", "100 offsets", "did not write", "delete the remote topic")
+	r.stopped(run, partition.ID{Topic: "orders"}, "A.orders", "100 offsets", "did not write", "delete the remote topic")
 	r.same("payments")
-	if end := r.end(r.dst, kafka.TP{Topic: "A.orders"}); end != 100 {
+	if end := r.end(r.dst, partition.ID{Topic: "A.orders"}); end != 100 {
 		t.Errorf("the remote topic's end is %d, want 100", end)
 	}
 }
@@ -230,14 +230,14 @@ func TestDamagedClaim(t *testing.T) {
 	run.halt(t)
 	claim := r.kept(ledger.Key{Kind: ledger.KindClaim})
 	r.replace(claim, flipped(claim.Value, 3))
-	before := r.end(r.dst, kafka.TP{Topic: "A.orders"})
+	before := r.end(r.dst, partition.ID{Topic: "A.orders"})
 	r.start(r.partitions("orders"))
 	r.until("the claim's damage is said", func() (bool, string) {
 		return log.line("level=WARN", "damaged ledger record", "key=claim"), ""
 	})
 	r.produce("orders", 100, 100)
 	r.same("orders")
-	if end := r.end(r.dst, kafka.TP{Topic: "A.orders"}); end != before+101 {
+	if end := r.end(r.dst, partition.ID{Topic: "A.orders"}); end != before+101 {
 		t.Errorf("the partition's end went from %d to %d, want a fence's marker and 100 records", before, end)
 	}
 }
@@ -265,7 +265,7 @@ func TestVerdictsWithoutLeader(t *testing.T) {
 		g := fmt.Sprint("g", i)
 		groups[ledger.GroupLane(g, 2)] = g
 	}
-	tp := kafka.TP{Topic: "orders", Partition: 2}
+	tp := partition.ID{Topic: "orders", Partition: 2}
 	for _, g := range groups {
 		run.commit(g, tp, 5)
 	}

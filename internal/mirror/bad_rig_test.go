@@ -20,9 +20,11 @@ import (
 	"tidemark/internal/batch"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
+	"tidemark/offsetmap"
 )
 
 // heard keeps a flow's log lines, beside the test's own log.
@@ -107,19 +109,19 @@ func (run *running) halt(t *testing.T) {
 }
 
 // commit gives the flow one group's position.
-func (run *running) commit(group string, tp kafka.TP, offset int64) {
+func (run *running) commit(group string, tp partition.ID, offset int64) {
 	run.flow.mu.Lock()
-	next := map[kafka.TP][]verdicts.Commit{}
+	next := map[partition.ID][]verdicts.Commit{}
 	for at, cs := range run.flow.commits {
 		next[at] = slices.Clone(cs)
 	}
 	run.flow.mu.Unlock()
-	next[tp] = append(next[tp], verdicts.Commit{Group: group, Offset: offset})
+	next[tp] = append(next[tp], verdicts.Commit{Group: group, Offset: offsetmap.SourceOffset(offset)})
 	run.flow.SetCommits(next)
 }
 
 // verdict is what the verdicts topic says last about a position.
-func (r *rig) verdict(group string, tp kafka.TP) (translate.Verdict, bool) {
+func (r *rig) verdict(group string, tp partition.ID) (translate.Verdict, bool) {
 	r.t.Helper()
 	recs, err := testcluster.Read(r.t.Context(), r.dst.Kgo(), r.settings.Verdicts, testcluster.ReadUncommitted)
 	if err != nil {
@@ -139,7 +141,7 @@ func (r *rig) verdict(group string, tp kafka.TP) (translate.Verdict, bool) {
 }
 
 // stopped waits until a group on the partition is told that it is stopped, for a reason that holds all parts.
-func (r *rig) stopped(run *running, tp kafka.TP, parts ...string) {
+func (r *rig) stopped(run *running, tp partition.ID, parts ...string) {
 	r.t.Helper()
 	const group = "watch"
 	run.commit(group, tp, 1)
@@ -151,7 +153,7 @@ func (r *rig) stopped(run *running, tp kafka.TP, parts ...string) {
 }
 
 // judged waits for a position's verdict.
-func (r *rig) judged(run *running, group string, tp kafka.TP, offset int64, ok func(translate.Verdict) bool) translate.Verdict {
+func (r *rig) judged(run *running, group string, tp partition.ID, offset int64, ok func(translate.Verdict) bool) translate.Verdict {
 	r.t.Helper()
 	run.commit(group, tp, offset)
 	var got translate.Verdict
@@ -164,9 +166,9 @@ func (r *rig) judged(run *running, group string, tp kafka.TP, offset int64, ok f
 }
 
 // end is a target partition's log end.
-func (r *rig) end(c *kafka.Client, tp kafka.TP) int64 {
+func (r *rig) end(c *kafka.Client, tp partition.ID) int64 {
 	r.t.Helper()
-	at, failed := offsets(r.t.Context(), c, []kafka.TP{tp}, -1, false)
+	at, failed := offsets[int64](r.t.Context(), c, []partition.ID{tp}, -1, false)
 	if failed[tp] != nil {
 		r.t.Fatal(failed[tp])
 	}

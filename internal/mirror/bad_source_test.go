@@ -11,7 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 )
 
 // batches writes one batch for each of the sizes, of five records that do not compress.
@@ -89,7 +89,7 @@ func TestDamagedBatch(t *testing.T) {
 			r.until("the first batch", func() (bool, string) { return len(r.read(r.dst, "A.orders")[0]) == 5, "" })
 			stored[1].bytes = c.damage(stored[1].bytes)
 			l.tell(stored)
-			r.stopped(run, kafka.TP{Topic: "orders"}, append(c.says, "offset 5")...)
+			r.stopped(run, partition.ID{Topic: "orders"}, append(c.says, "offset 5")...)
 			for i := range 4 { // over several tries of the stopped partition
 				r.produce("payments", 10*i, 10)
 				r.same("payments")
@@ -115,8 +115,8 @@ func TestDamagedFirstBatch(t *testing.T) {
 	stored[0].bytes[200] ^= 1
 	l.tell(stored)
 	run := r.start(r.partitions("orders"))
-	r.stopped(run, kafka.TP{Topic: "orders"}, "damaged", "offset 0")
-	if end := r.end(r.dst, kafka.TP{Topic: "A.orders"}); end != 0 {
+	r.stopped(run, partition.ID{Topic: "orders"}, "damaged", "offset 0")
+	if end := r.end(r.dst, partition.ID{Topic: "A.orders"}); end != 0 {
 		t.Errorf("%d records reached the target", end)
 	}
 	l.tell(nil)
@@ -172,7 +172,7 @@ func TestOldMessageFormats(t *testing.T) {
 			run := r.start(r.partitions("orders", "payments"))
 			want := c.want(v2)
 			if c.says != nil {
-				r.stopped(run, kafka.TP{Topic: "orders"}, c.says...)
+				r.stopped(run, partition.ID{Topic: "orders"}, c.says...)
 			}
 			r.until("the records", func() (bool, string) {
 				got := r.read(r.dst, "A.orders")[0]

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/translate"
 )
 
@@ -25,9 +25,9 @@ func TestFilledByOthers(t *testing.T) {
 	r.produce("payments", 0, 50)
 	r.write(r.dst, &kgo.Record{Topic: "A.orders", Value: []byte("of another mirror")})
 	run := r.start(r.partitions("orders", "payments"))
-	r.stopped(run, kafka.TP{Topic: "orders"}, "A.orders holds 1 offsets that Tidemark did not write", "another alias or policy", "delete the remote topic")
+	r.stopped(run, partition.ID{Topic: "orders"}, "A.orders holds 1 offsets that Tidemark did not write", "another alias or policy", "delete the remote topic")
 	r.same("payments")
-	if end := r.end(r.dst, kafka.TP{Topic: "A.orders"}); end != 1 {
+	if end := r.end(r.dst, partition.ID{Topic: "A.orders"}); end != 1 {
 		t.Errorf("the remote topic's end is %d, want 1", end)
 	}
 	if !log.line("level=WARN", "partition stopped", "orders-0", "did not write") {
@@ -65,7 +65,7 @@ func TestSourceTopicDeleted(t *testing.T) {
 	if err := r.source.DeleteTopic("orders"); err != nil {
 		t.Fatal(err)
 	}
-	tp := kafka.TP{Topic: "orders"}
+	tp := partition.ID{Topic: "orders"}
 	r.stopped(run, tp, "source topic", "gone")
 	r.produce("payments", 0, 100)
 	r.same("payments")
@@ -73,7 +73,7 @@ func TestSourceTopicDeleted(t *testing.T) {
 	r.stopped(run, tp, "gone")
 	r.produce("payments", 100, 100)
 	r.same("payments")
-	if end := r.end(r.dst, kafka.TP{Topic: "A.orders"}); end != 100 {
+	if end := r.end(r.dst, partition.ID{Topic: "A.orders"}); end != 100 {
 		t.Errorf("the remote topic's end is %d, want 100", end)
 	}
 	run.halt(t)
@@ -95,7 +95,7 @@ func TestSourceTopicRecreated(t *testing.T) {
 				r.produce("orders", 0, 100)
 				run := r.start(r.partitions("orders", "payments"))
 				r.same("orders")
-				tp := kafka.TP{Topic: "orders"}
+				tp := partition.ID{Topic: "orders"}
 				if running {
 					r.recreate("orders", records)
 					r.stopped(run, tp, "source topic")
@@ -113,7 +113,7 @@ func TestSourceTopicRecreated(t *testing.T) {
 				r.stopped(run, tp, "source topic", "created again", "topic id")
 				r.produce("payments", 50, 10)
 				r.same("payments")
-				if end := r.end(r.dst, kafka.TP{Topic: "A.orders"}); end != 100 {
+				if end := r.end(r.dst, partition.ID{Topic: "A.orders"}); end != 100 {
 					t.Errorf("the remote topic's end is %d, want 100", end)
 				}
 			})
@@ -122,7 +122,7 @@ func TestSourceTopicRecreated(t *testing.T) {
 }
 
 // tries waits for two more tries of a stopped partition.
-func (r *rig) tries(_ *running, tp kafka.TP) {
+func (r *rig) tries(_ *running, tp partition.ID) {
 	r.t.Helper()
 	h := r.source.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets, kmsg.Metadata, kmsg.Fetch}, Topic: tp.Topic, Observe: true, Count: 2})
 	defer h.Remove()
@@ -147,7 +147,7 @@ func TestRemoteTopicDeleted(t *testing.T) {
 			if err := r.target.DeleteTopic("A.orders"); err != nil {
 				t.Fatal(err)
 			}
-			tp := kafka.TP{Topic: "orders"}
+			tp := partition.ID{Topic: "orders"}
 			if again {
 				r.create(r.dst, "A.orders", 1, nil)
 				run.flow.SetPartitions(r.partitions("orders", "payments"))
@@ -159,8 +159,8 @@ func TestRemoteTopicDeleted(t *testing.T) {
 			if !again {
 				return
 			}
-			r.tries(run, kafka.TP{Topic: "payments"})
-			if end := r.end(r.dst, kafka.TP{Topic: "A.orders"}); end > 0 {
+			r.tries(run, partition.ID{Topic: "payments"})
+			if end := r.end(r.dst, partition.ID{Topic: "A.orders"}); end > 0 {
 				t.Errorf("%d records were written to the new topic", end)
 			}
 		})
@@ -193,7 +193,7 @@ func TestTrimmedPastTheMirror(t *testing.T) {
 	if !log.line("level=WARN", "source records were removed before they were mirrored", "orders-0", "lost_at_most=40", "source_log_start=60") {
 		t.Error("the log does not count what was lost")
 	}
-	tp := kafka.TP{Topic: "orders"}
+	tp := partition.ID{Topic: "orders"}
 	for committed, want := range map[int64]translate.Verdict{
 		10: {Kind: translate.Exact, Target: 10},
 		20: {Kind: translate.ExactLost, Target: 20, Lost: 40},
@@ -237,7 +237,7 @@ func TestDenied(t *testing.T) {
 			}
 			h := at.Fault(kfake.Fault{Keys: []kmsg.Key{c.key}, Topic: c.topic, Count: -1, Err: c.err})
 			run := r.start(r.partitions("orders", "payments"))
-			r.stopped(run, kafka.TP{Topic: "orders"}, c.says...)
+			r.stopped(run, partition.ID{Topic: "orders"}, c.says...)
 			r.produce("payments", 0, 100)
 			r.same("payments")
 			h.Remove()
@@ -253,8 +253,8 @@ func TestNextObstacle(t *testing.T) {
 	log := r.listen()
 	r.both("orders", 1)
 	r.produce("orders", 0, 10)
-	tp := kafka.TP{Topic: "orders"}
-	why := func(s string) map[kafka.TP]Partition {
+	tp := partition.ID{Topic: "orders"}
+	why := func(s string) map[partition.ID]Partition {
 		ps := r.partitions("orders")
 		p := ps[tp]
 		p.NotYet = s
@@ -327,7 +327,7 @@ func TestForeignRecords(t *testing.T) {
 		return len(got) == 103 && got[49] == "seq=49" && got[50] == "foreign=0" && got[53] == "late=0" && got[102] == "late=49", fmt.Sprint(len(got))
 	})
 	for committed, want := range map[int64]int64{49: 49, 50: 50, 51: 54, 100: 103} {
-		v := r.judged(run, fmt.Sprint("g", committed), kafka.TP{Topic: "orders"}, committed, translate.Verdict.IsExact)
+		v := r.judged(run, fmt.Sprint("g", committed), partition.ID{Topic: "orders"}, committed, translate.Verdict.IsExact)
 		if int64(v.Target) != want {
 			t.Errorf("committed %d: %v, want %d", committed, v, want)
 		}
@@ -342,7 +342,7 @@ func TestStopIsSaidOnce(t *testing.T) {
 	r.produce("orders", 0, 10)
 	h := r.source.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders", Count: -1, Err: kerr.CorruptMessage})
 	run := r.start(r.partitions("orders"))
-	r.stopped(run, kafka.TP{Topic: "orders"}, "damaged batch", "offset 0")
+	r.stopped(run, partition.ID{Topic: "orders"}, "damaged batch", "offset 0")
 	if err := h.Wait(t.Context(), 5); err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"tidemark/internal/events"
-	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
+	"tidemark/internal/pause"
+	"tidemark/offsetmap"
 )
 
 // begin gives the lane where its partitions begin, of a flow that was told to begin at the end (Settings.FromEnd), at the
@@ -62,7 +64,7 @@ func (l *Lane) firstStart(ctx context.Context, c *ledger.Contents) error {
 	l.flow.mu.Lock()
 	existing, selected := l.flow.existing, l.flow.partitions
 	l.flow.mu.Unlock()
-	var asked []kafka.TP
+	var asked []partition.ID
 	for tp := range existing {
 		if _, ok := selected[tp]; ok {
 			asked = append(asked, tp)
@@ -99,15 +101,15 @@ func (l *Lane) firstStart(ctx context.Context, c *ledger.Contents) error {
 // firstEnds asks for both ends of partitions until each has told them: what comes to one before that would be passed over,
 // and a leader that was just elected refuses for a moment. What cannot be asked for long (no leader, access denied) has
 // its end taken when it is first looked at.
-func (l *Lane) firstEnds(ctx context.Context, tps []kafka.TP) (start, end map[kafka.TP]int64, err error) {
-	start, end = map[kafka.TP]int64{}, map[kafka.TP]int64{}
+func (l *Lane) firstEnds(ctx context.Context, tps []partition.ID) (start, end map[partition.ID]offsetmap.SourceOffset, err error) {
+	start, end = map[partition.ID]offsetmap.SourceOffset{}, map[partition.ID]offsetmap.SourceOffset{}
 	for tries := 1; len(tps) > 0; tries++ {
-		from, failedFrom := offsets(ctx, l.flow.source, tps, -2, false)
-		to, failedTo := offsets(ctx, l.flow.source, tps, -1, l.flow.Committed)
+		from, failedFrom := offsets[offsetmap.SourceOffset](ctx, l.flow.source, tps, -2, false)
+		to, failedTo := offsets[offsetmap.SourceOffset](ctx, l.flow.source, tps, -1, l.flow.Committed)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
-		var left []kafka.TP
+		var left []partition.ID
 		for _, tp := range tps {
 			if failedFrom[tp] != nil || failedTo[tp] != nil {
 				left = append(left, tp)
@@ -121,8 +123,8 @@ func (l *Lane) firstEnds(ctx context.Context, tps []kafka.TP) (start, end map[ka
 			break
 		}
 		if len(tps) > 0 {
-			if err := wait(ctx, startEvery); err != nil {
-				return nil, nil, err
+			if !pause.For(ctx, startEvery) {
+				return nil, nil, ctx.Err()
 			}
 		}
 	}
@@ -135,7 +137,7 @@ const firstTries = 100
 
 // started waits until lane 0 has written the flow's first start, by this worker or another, and gives its begins. One lane
 // looks for all of this process; none waits for another's look, because a lane must be able to end at any time.
-func (f *Flow) started(ctx context.Context) (map[ledger.Partition]ledger.Begin, error) {
+func (f *Flow) started(ctx context.Context) (map[partition.ID]ledger.Begin, error) {
 	for tries := 1; ; tries++ {
 		begins, err := f.lookForStart(ctx)
 		if begins != nil || err != nil {
@@ -144,13 +146,13 @@ func (f *Flow) started(ctx context.Context) (map[ledger.Partition]ledger.Begin, 
 		if tries == startWarnAfter {
 			f.say(events.FirstStartWaits)
 		}
-		if err := wait(ctx, startEvery); err != nil {
-			return nil, err
+		if !pause.For(ctx, startEvery) {
+			return nil, ctx.Err()
 		}
 	}
 }
 
-func (f *Flow) lookForStart(ctx context.Context) (map[ledger.Partition]ledger.Begin, error) {
+func (f *Flow) lookForStart(ctx context.Context) (map[partition.ID]ledger.Begin, error) {
 	if !f.startMu.TryLock() {
 		return nil, nil //nolint:nilnil // another lane is looking
 	}
@@ -158,7 +160,7 @@ func (f *Flow) lookForStart(ctx context.Context) (map[ledger.Partition]ledger.Be
 	if f.begins != nil {
 		return f.begins, nil
 	}
-	c, err := f.readLedger(ctx, kafka.TP{Topic: f.Ledger, Partition: 0})
+	c, err := f.readLedger(ctx, partition.ID{Topic: f.Ledger, Partition: 0})
 	if err != nil {
 		return nil, fmt.Errorf("where the flow began: %w", err)
 	}
@@ -192,7 +194,7 @@ func (l *Lane) writeBegins(c *ledger.Contents, how lane.Handover) {
 	}
 }
 
-func (l *Lane) writeBegin(p ledger.Partition, b ledger.Begin) {
+func (l *Lane) writeBegin(p partition.ID, b ledger.Begin) {
 	k := ledger.Key{Kind: ledger.KindBegin, Topic: p.Topic, Partition: p.Partition}
 	l.ledger.add([]byte(k.String()), b.Encode(), nil)
 }
@@ -200,12 +202,11 @@ func (l *Lane) writeBegin(p ledger.Partition, b ledger.Begin) {
 // settleBegin writes down where mirroring begins of a partition whose begin was "at the end", as soon as a look has seen
 // the end, also where the partition is stopped for another reason: each later look would see a later one, and pass over
 // what came between. The record is ahead of the partition's first head.
-func (l *Lane) settleBegin(p *part, at *int64) {
+func (l *Lane) settleBegin(p *part, at *offsetmap.SourceOffset) {
 	if at == nil || p.begin == nil || p.begin.Offset != ledger.AtEnd {
 		return
 	}
 	p.begin = &ledger.Begin{TopicID: p.begin.TopicID, Offset: *at}
-	key := ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}
-	l.contents.SetBegin(key, *p.begin)
-	l.writeBegin(key, *p.begin)
+	l.contents.SetBegin(p.TP, *p.begin)
+	l.writeBegin(p.TP, *p.begin)
 }

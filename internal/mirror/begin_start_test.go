@@ -13,11 +13,13 @@ import (
 
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
+	"tidemark/offsetmap"
 )
 
 // lane runs one lane of a flow alone, as a worker that holds no other; the returned function kills it.
-func (r *rig) lane(n int32, ps map[kafka.TP]Partition) (run *running, kill func()) {
+func (r *rig) lane(n int32, ps map[partition.ID]Partition) (run *running, kill func()) {
 	r.t.Helper()
 	f := NewFlow(r.settings, Clients{Source: r.src, Target: r.dst, SourceMeta: kafka.NewMetadata(r.src), TargetMeta: kafka.NewMetadata(r.dst)}, always{}, nil, r.log)
 	f.SetPartitions(ps)
@@ -72,13 +74,13 @@ func TestBeginWaitsForTheFirstLane(t *testing.T) {
 	run.claimed(r, 0)
 	run.claimed(r, 1)
 	kill()
-	c, err := run.flow.readLedger(t.Context(), kafka.TP{Topic: r.settings.Ledger, Partition: 1})
+	c, err := run.flow.readLedger(t.Context(), partition.ID{Topic: r.settings.Ledger, Partition: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	whole := r.read(r.src, "orders")
 	for p, b := range c.Begins {
-		if b.Offset != int64(len(whole[p.Partition])) {
+		if b.Offset != offsetmap.SourceOffset(len(whole[p.Partition])) {
 			t.Errorf("%v begins at %d, its end was at %d", p, b.Offset, len(whole[p.Partition]))
 		}
 	}
@@ -93,14 +95,14 @@ func TestBeginOfAnUnfinishedStart(t *testing.T) {
 	r.both("orders", 1)
 	r.produce("orders", 0, 100)
 	r.fromEnd("orders")
-	half := ledger.StartTopic{ProducerID: 5, Epoch: 7, TopicID: r.existing[kafka.TP{Topic: "orders"}], Offsets: []int64{50}}
+	half := ledger.StartTopic{ProducerID: 5, Epoch: 7, TopicID: r.existing[partition.ID{Topic: "orders"}], Offsets: []offsetmap.SourceOffset{50}}
 	r.overwrite(testcluster.Rec{Key: []byte("start/orders")}, half.Encode())
 	r.overwrite(testcluster.Rec{Key: []byte("start/payments")}, half.Encode())
 	run := r.start(r.partitions("orders"))
 	run.claimed(r, 0)
 	r.produce("orders", 100, 7)
 	r.holds("orders", map[int32]int{0: 7})
-	c, err := run.flow.readLedger(t.Context(), kafka.TP{Topic: r.settings.Ledger})
+	c, err := run.flow.readLedger(t.Context(), partition.ID{Topic: r.settings.Ledger})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +197,7 @@ func TestBeginStoppedWhileAsking(t *testing.T) {
 	run.stop()
 	run.wg.Wait()
 	heal()
-	c, err := run.flow.readLedger(t.Context(), kafka.TP{Topic: r.settings.Ledger})
+	c, err := run.flow.readLedger(t.Context(), partition.ID{Topic: r.settings.Ledger})
 	if err != nil {
 		t.Fatal(err)
 	}

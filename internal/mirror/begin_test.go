@@ -7,25 +7,26 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/translate"
+	"tidemark/offsetmap"
 )
 
 // fromEnd makes the flow begin at the end, of topics that the source has now, selected or not.
 func (r *rig) fromEnd(topics ...string) {
 	r.t.Helper()
 	r.settings.FromEnd = true
-	r.existing = map[kafka.TP][16]byte{}
+	r.existing = map[partition.ID][16]byte{}
 	for _, name := range topics {
 		d, err := r.src.DescribeTopics(r.t.Context(), name)
 		if err != nil || d[0].Err != nil {
 			r.t.Fatal(err, d)
 		}
 		for i := range d[0].Partitions {
-			r.existing[kafka.TP{Topic: name, Partition: i}] = d[0].ID
+			r.existing[partition.ID{Topic: name, Partition: i}] = d[0].ID
 		}
 	}
 }
@@ -50,7 +51,7 @@ func (r *rig) holds(topic string, n map[int32]int) {
 func (run *running) claimed(r *rig, n int32) {
 	r.t.Helper()
 	r.until("the claim", func() (bool, string) {
-		c, err := run.flow.readLedger(r.t.Context(), kafka.TP{Topic: r.settings.Ledger, Partition: n})
+		c, err := run.flow.readLedger(r.t.Context(), partition.ID{Topic: r.settings.Ledger, Partition: n})
 		return err == nil && c.Claim != nil, fmt.Sprint(err)
 	})
 }
@@ -90,7 +91,7 @@ func TestBeginAtTheEnd(t *testing.T) {
 
 	// A group below has no position, and waiting would not bring one; one at the beginning goes on exactly.
 	for p, n := range old {
-		tp := kafka.TP{Topic: "orders", Partition: p}
+		tp := partition.ID{Topic: "orders", Partition: p}
 		v := r.judged(run, "low", tp, int64(n-10), func(v translate.Verdict) bool { return v.Kind == translate.NotMirrored })
 		if !v.Final() || v.HasPosition() || v.N != 10 {
 			t.Errorf("%s: %+v", tp, v)
@@ -107,7 +108,7 @@ func TestBeginAtTheEnd(t *testing.T) {
 	}
 	run = r.start(r.partitions("orders", "later"))
 	r.holds("orders", newer)
-	r.judged(run, "low", kafka.TP{Topic: "orders"}, int64(old[0]-10), func(v translate.Verdict) bool { return v.Kind == translate.NotMirrored && v.Final() })
+	r.judged(run, "low", partition.ID{Topic: "orders"}, int64(old[0]-10), func(v translate.Verdict) bool { return v.Kind == translate.NotMirrored && v.Final() })
 }
 
 // A topic that was there at the first start and is selected later begins at its end then.
@@ -123,8 +124,8 @@ func TestBeginAtTheEndOfATopicSelectedLater(t *testing.T) {
 	r.produce("payments", 100, 100)
 	run = r.start(r.partitions("orders", "payments"))
 	r.until("payments is opened", func() (bool, string) {
-		c, err := run.flow.readLedger(t.Context(), kafka.TP{Topic: r.settings.Ledger})
-		h, ok := c.Heads[ledger.Partition{Topic: "payments"}]
+		c, err := run.flow.readLedger(t.Context(), partition.ID{Topic: r.settings.Ledger})
+		h, ok := c.Heads[partition.ID{Topic: "payments"}]
 		return ok && h.Mirrored(), fmt.Sprint(err)
 	})
 	r.produce("payments", 200, 10)
@@ -137,7 +138,7 @@ func TestBeginOfATopicCreatedAgain(t *testing.T) {
 	r.both("orders", 1)
 	r.produce("orders", 0, 100)
 	r.fromEnd("orders")
-	run := r.start(map[kafka.TP]Partition{})
+	run := r.start(map[partition.ID]Partition{})
 	run.claimed(r, 0)
 	run.halt(t)
 	if err := r.source.DeleteTopic("orders"); err != nil {
@@ -167,7 +168,7 @@ func TestDamagedBegin(t *testing.T) {
 	begin := r.kept(ledger.Key{Kind: ledger.KindBegin, Topic: "orders"})
 	at := r.overwrite(begin, flipped(begin.Value, len(begin.Value)/2))
 	run = r.start(r.partitions("orders"))
-	r.stopped(run, kafka.TP{Topic: "orders"}, "ledger", "damaged", fmt.Sprintf("offset %d of", at))
+	r.stopped(run, partition.ID{Topic: "orders"}, "ledger", "damaged", fmt.Sprintf("offset %d of", at))
 	run.halt(t)
 	r.overwrite(begin, begin.Value)
 	r.produce("orders", 100, 7)
@@ -188,7 +189,7 @@ func TestBeginAtTheEndIsSettledAtTheFirstLook(t *testing.T) {
 	run.claimed(r, 0)
 	run.halt(t)
 	run = r.start(r.partitions("orders", "payments"))
-	tp := kafka.TP{Topic: "payments"}
+	tp := partition.ID{Topic: "payments"}
 	r.stopped(run, tp, "holds 1 offsets")
 	settled := func() (bool, string) {
 		b, err := ledger.DecodeBegin(r.kept(ledger.Key{Kind: ledger.KindBegin, Topic: "payments"}).Value)
@@ -226,7 +227,7 @@ func TestDamagedBeginIsNoClaim(t *testing.T) {
 	r.both("orders", 2)
 	r.produce("orders", 0, 100)
 	r.fromEnd("orders")
-	rec := ledger.Begin{TopicID: r.existing[kafka.TP{Topic: "orders"}], Offset: 50}
+	rec := ledger.Begin{TopicID: r.existing[partition.ID{Topic: "orders"}], Offset: 50}
 	key := ledger.Key{Kind: ledger.KindBegin, Topic: "orders"}
 	r.overwrite(testcluster.Rec{Key: []byte(key.String())}, flipped(rec.Encode(), 5))
 	run := r.start(r.partitions("orders"))
@@ -241,14 +242,14 @@ func TestBeginOfATopicWrittenDownBefore(t *testing.T) {
 	f.FromEnd = true
 	old, id := [16]byte{1}, [16]byte{2}
 	c := ledger.NewContents()
-	c.SetStart(ledger.Start{ProducerID: 7}, map[string]ledger.StartTopic{"t": {TopicID: id, Offsets: []int64{50, 50}}})
-	c.SetBegin(ledger.Partition{Topic: "t"}, ledger.Begin{TopicID: old, Offset: 900})
-	c.SetBegin(ledger.Partition{Topic: "t", Partition: 1}, ledger.Begin{TopicID: id, Offset: 40})
+	c.SetStart(ledger.Start{ProducerID: 7}, map[string]ledger.StartTopic{"t": {TopicID: id, Offsets: []offsetmap.SourceOffset{50, 50}}})
+	c.SetBegin(partition.ID{Topic: "t"}, ledger.Begin{TopicID: old, Offset: 900})
+	c.SetBegin(partition.ID{Topic: "t", Partition: 1}, ledger.Begin{TopicID: id, Offset: 40})
 	if err := l.begin(t.Context(), c, lane.First); err != nil {
 		t.Fatal(err)
 	}
 	for n, want := range []ledger.Begin{{TopicID: id, Offset: 50}, {TopicID: id, Offset: 40}} {
-		if got := c.Begins[ledger.Partition{Topic: "t", Partition: int32(n)}]; got != want {
+		if got := c.Begins[partition.ID{Topic: "t", Partition: int32(n)}]; got != want {
 			t.Errorf("partition %d: %+v, want %+v", n, got, want)
 		}
 	}
@@ -260,7 +261,7 @@ func TestBeginsInFrontOfTheClaim(t *testing.T) {
 	l.sent()
 	c := ledger.NewContents()
 	for n := range int32(3) {
-		c.SetBegin(ledger.Partition{Topic: "t", Partition: n}, ledger.Begin{Offset: 5})
+		c.SetBegin(partition.ID{Topic: "t", Partition: n}, ledger.Begin{Offset: 5})
 	}
 	l.adopt(c, lane.First)
 	begins := 0

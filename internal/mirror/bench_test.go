@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tidemark/internal/pause"
 )
 
 // BenchmarkTinyBatches mirrors one-record batches between embedded clusters, where everything that is kept per batch
@@ -28,7 +30,7 @@ func BenchmarkTinyBatches(b *testing.B) {
 	for range b.N {
 		run := r.start(r.partitions("tiny"))
 		for run.flow.Totals().Records.Load() < n {
-			if wait(b.Context(), 5*time.Millisecond) != nil {
+			if !pause.For(b.Context(), 5*time.Millisecond) {
 				b.Fatal("no end")
 			}
 		}

@@ -4,36 +4,40 @@ import (
 	"sync"
 
 	"tidemark/internal/batch"
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/wire"
+	"tidemark/offsetmap"
 )
 
 // feed is the reading side of one partition: which offset is asked for next, and how many fetched bytes the lane still
 // holds. It is shared between the fetcher's goroutines and the lane's, hence the lock. The fetcher is told under the lock:
 // otherwise what a sink asks for could overtake a start of the lane's, and nobody would wait for its answer.
 type feed struct {
-	tp   kafka.TP
+	tp   partition.ID
 	lane *Lane
 	cap  int64 // bytes after which reading pauses, so that one slow partition cannot use up the flow's budget
 
 	mu     sync.Mutex
-	turn   uint64 // counts starts: an answer belongs to one, even if it reaches the lane after the next
-	asked  int64  // offset of the outstanding or next fetch; answers for another one are stale
-	epoch  int32  // leader epoch of the last batch seen, -1 unknown
+	turn   uint64                 // counts starts: an answer belongs to one, even if it reaches the lane after the next
+	asked  offsetmap.SourceOffset // offset of the outstanding or next fetch; answers for another one are stale
+	epoch  int32                  // leader epoch of the last batch seen, -1 unknown
 	held   int64
 	paused bool
 	closed bool
 }
 
 // start begins (again) at an offset. Bytes fetched before are stale from now on.
-func (fd *feed) start(f *Flow, offset int64, epoch int32) {
+func (fd *feed) start(f *Flow, offset offsetmap.SourceOffset, epoch int32) {
 	fd.mu.Lock()
 	defer fd.mu.Unlock()
 	fd.turn++
 	fd.asked, fd.epoch, fd.paused, fd.closed = offset, epoch, false, false
 	f.fetcher.Drop(fd.tp)
-	f.fetcher.Want(fd.tp, offset, epoch)
+	fd.want(f)
 }
+
+// want asks for what follows. The lock is held.
+func (fd *feed) want(f *Flow) { f.fetcher.Want(fd.tp, int64(fd.asked), fd.epoch) }
 
 // stop ends reading; answers that are under way are thrown away.
 func (fd *feed) stop(f *Flow) {
@@ -51,7 +55,7 @@ func (fd *feed) current(turn uint64) bool {
 }
 
 // state is what reading was about, for the log.
-func (fd *feed) state() (asked, held int64, paused bool) {
+func (fd *feed) state() (asked offsetmap.SourceOffset, held int64, paused bool) {
 	fd.mu.Lock()
 	defer fd.mu.Unlock()
 	return fd.asked, fd.held, fd.paused
@@ -64,7 +68,7 @@ func (fd *feed) free(f *Flow, n int64) {
 	fd.held -= n
 	if fd.paused && !fd.closed && fd.held <= fd.cap/2 {
 		fd.paused = false
-		f.fetcher.Want(fd.tp, fd.asked, fd.epoch)
+		fd.want(f)
 	}
 }
 
@@ -86,7 +90,7 @@ func (f *Flow) sink(got wire.Fetched) {
 		return
 	}
 	fd.mu.Lock()
-	if fd.closed || got.Offset != fd.asked {
+	if fd.closed || offsetmap.SourceOffset(got.Offset) != fd.asked {
 		fd.mu.Unlock()
 		release(got)
 		return
@@ -97,7 +101,7 @@ func (f *Flow) sink(got wire.Fetched) {
 		fd.asked, fd.epoch, whole = after(got.Records, fd.asked, fd.epoch)
 		fd.paused = whole && fd.held >= fd.cap
 		if whole && !fd.paused {
-			f.fetcher.Want(fd.tp, fd.asked, fd.epoch)
+			fd.want(f)
 		}
 	}
 	turn := fd.turn
@@ -115,13 +119,13 @@ func release(got wire.Fetched) {
 
 // after is the offset that follows the last batch, and that batch's leader epoch. Sets of the old formats and damaged
 // bytes end the scan (whole is false): only the lane can say where reading goes on, and starts the feed again.
-func after(records []byte, offset int64, epoch int32) (next int64, last int32, whole bool) {
+func after(records []byte, offset offsetmap.SourceOffset, epoch int32) (next offsetmap.SourceOffset, last int32, whole bool) {
 	for len(records) > 0 {
 		v, rest, err := batch.Next(records)
 		if err != nil {
 			return offset, epoch, false
 		}
-		offset = max(offset, v.NextOffset())
+		offset = max(offset, offsetmap.SourceOffset(v.NextOffset()))
 		epoch = v.LeaderEpoch()
 		records = rest
 	}

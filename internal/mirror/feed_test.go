@@ -61,7 +61,7 @@ func TestStalledLedgerGivesBytesBack(t *testing.T) {
 		t.Fatalf("HELD: what is queued keeps its bytes (freed %v, next %d)", freed, p.core.Next())
 	}
 	asked, _, _ := p.feed.state()
-	f.sink(answerAt(p, asked, dataBatch(t, asked, 10)))
+	f.sink(answerAt(p, int64(asked), dataBatch(t, int64(asked), 10)))
 	if len(l.take()) != 0 {
 		t.Error("read on while the ledger is stalled")
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"tidemark/internal/batch"
-	"tidemark/internal/events"
 	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
+	"tidemark/internal/partition"
+	"tidemark/offsetmap"
 )
 
 // coordinator is the lane's identity as the transaction coordinator knows it. Own fences raise its epoch above the one
@@ -45,18 +45,14 @@ type (
 		part   *part
 		round  int
 		landed []lane.Landed
-		end    int64
+		end    offsetmap.TargetOffset
 		err    error
-	}
-	kept struct {
-		epoch int16
-		err   error
 	}
 )
 
 // fenceOne raises the epoch and writes a marker to one partition, so that nothing of the old epoch can be appended
 // there any more. Its neighbours keep epoch and sequences.
-func (l *Lane) fenceOne(ctx context.Context, tp kafka.TP) (int16, error) {
+func (l *Lane) fenceOne(ctx context.Context, tp partition.ID) (int16, error) {
 	l.coord.turn.Lock()
 	defer l.coord.turn.Unlock()
 	if err := l.flow.target.Fenceable(ctx, tp); err != nil {
@@ -71,7 +67,7 @@ func (l *Lane) fenceOne(ctx context.Context, tp kafka.TP) (int16, error) {
 		return 0, fmt.Errorf("the producer id changed from %d to %d: the lane must be taken over anew", l.id.ProducerID, id.ProducerID)
 	}
 	l.coord.set(id)
-	_, refused, err := l.flow.target.Fence(ctx, txid, id, []kafka.TP{tp})
+	_, refused, err := l.flow.target.Fence(ctx, txid, id, []partition.ID{tp})
 	if err != nil {
 		return 0, err
 	}
@@ -93,10 +89,7 @@ func (l *Lane) fencePart(p *part) {
 }
 
 func (l *Lane) partFenced(e partFenced) {
-	l.hung(e.err)
-	if isFenced(e.err) {
-		l.lose(e.err.Error())
-	}
+	l.lose(l.upkeep.Worked(outcome(e.err), l.flow.uptime()))
 	switch {
 	case e.round != e.part.round: // the partition was stopped meanwhile, and another fence is under way
 	case e.err != nil:
@@ -108,7 +101,7 @@ func (l *Lane) partFenced(e partFenced) {
 
 // lookPart reads the headers of what stands on the target from an offset on. The log stands still: the fence is
 // complete.
-func (l *Lane) lookPart(p *part, from int64) {
+func (l *Lane) lookPart(p *part, from offsetmap.TargetOffset) {
 	p.round++
 	round, tp, pid := p.round, p.remoteTP(), l.id.ProducerID
 	l.jobs.Go(func() error {
@@ -122,24 +115,24 @@ func (l *Lane) lookPart(p *part, from int64) {
 	})
 }
 
-func (f *Flow) look(ctx context.Context, tp kafka.TP, from, pid int64) (landed []lane.Landed, end int64, err error) {
+func (f *Flow) look(ctx context.Context, tp partition.ID, from offsetmap.TargetOffset, pid int64) (landed []lane.Landed, end offsetmap.TargetOffset, err error) {
 	ctx, patience := patiently(ctx, f.lookPatience)
 	defer patience.end()
-	ends, failed := offsets(ctx, f.target, []kafka.TP{tp}, -1, false)
-	starts, failedStart := offsets(ctx, f.target, []kafka.TP{tp}, -2, false)
+	ends, failed := offsets[offsetmap.TargetOffset](ctx, f.target, []partition.ID{tp}, -1, false)
+	starts, failedStart := offsets[offsetmap.TargetOffset](ctx, f.target, []partition.ID{tp}, -2, false)
 	for _, e := range []error{failed[tp], failedStart[tp]} {
 		if e != nil {
 			return nil, 0, e
 		}
 	}
-	start := starts[tp]
+	start := max(from, starts[tp])
 	end = ends[tp]
-	if max(from, start) >= end {
+	if start >= end {
 		return nil, end, nil
 	}
-	err = f.targetNet.Scan(ctx, tp, max(from, start), end, 0, func(v batch.View, _ bool) error {
+	err = f.targetNet.Scan(ctx, tp, int64(start), int64(end), 0, func(v batch.View, _ bool) error {
 		patience.heard()
-		landed = append(landed, landedFrom(v, max(v.BaseOffset(), from), pid))
+		landed = append(landed, landedFrom(v, max(offsetmap.TargetOffset(v.BaseOffset()), from), pid))
 		return nil
 	})
 	if err != nil {
@@ -155,48 +148,5 @@ func (l *Lane) partLooked(e partLooked) {
 		l.step(e.part, lane.FenceFailed{Reason: "look at the target: " + e.err.Error()})
 	default:
 		l.step(e.part, lane.Looked{Landed: e.landed, End: e.end})
-	}
-}
-
-// keepalive refreshes identity and ledger state before the target forgets them: plain batches never touch the
-// coordinator, and a ledger without news would lose its producer state.
-func (l *Lane) keepalive() {
-	if l.draining || l.keeping || time.Since(l.keepAt) < l.flow.KeepaliveEvery {
-		return
-	}
-	// A busy ledger always has something to send: from now on only what is in flight goes out.
-	l.ledger.Hold()
-	if l.ledger.Flying() {
-		return
-	}
-	l.keepAt, l.keeping = time.Now(), true
-	tp := l.ledger.tp
-	l.jobs.Go(func() error {
-		l.coord.turn.Lock()
-		defer l.coord.turn.Unlock()
-		id := l.coord.get()
-		err := l.flow.target.Keepalive(l.jobsCtx, l.txid, id, tp)
-		l.post(kept{epoch: id.Epoch, err: err})
-		return nil
-	})
-}
-
-// kept: once an own fence has raised the coordinator's epoch, a keepalive is the ledger's own fence too, so the ledger
-// goes on in that epoch from sequence 0.
-func (l *Lane) kept(e kept) {
-	l.keeping = false
-	l.hung(e.err)
-	// After a failure whose marker may have been written all the same, the ledger's own epoch could be refused: it stays
-	// held until a keepalive succeeds.
-	if e.err == nil || e.epoch == l.ledger.Epoch() {
-		l.ledger.Release(e.epoch)
-	}
-	switch {
-	case e.err == nil:
-	case isFenced(e.err):
-		l.lose(e.err.Error())
-	default:
-		l.say(events.KeepaliveFailed, "error", e.err)
-		l.keepAt = time.Now().Add(10*time.Second - l.flow.KeepaliveEvery)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
+	"tidemark/internal/partition"
 	"tidemark/offsetmap"
 )
 
@@ -25,7 +26,7 @@ func TestFenceBeforeTheFirstLook(t *testing.T) {
 	}
 	l.coord.set(id)
 	l.id = lane.Identity(id)
-	info := r.partitions("t")[kafka.TP{Topic: "t"}]
+	info := r.partitions("t")[partition.ID{Topic: "t"}]
 	p := l.newPart(info)
 	l.unfenced[p.TP] = kafka.ErrNoLeader
 	h := l.headOf(look{part: p})
@@ -71,10 +72,10 @@ func TestAnotherProducerID(t *testing.T) {
 	}
 	l.coord.set(id)
 	l.id = lane.Identity{ProducerID: id.ProducerID + 1, Epoch: id.Epoch}
-	if _, err := l.fenceOne(t.Context(), kafka.TP{Topic: "A.t"}); err == nil || !strings.Contains(err.Error(), "must be taken over anew") {
+	if _, err := l.fenceOne(t.Context(), partition.ID{Topic: "A.t"}); err == nil || !strings.Contains(err.Error(), "must be taken over anew") {
 		t.Errorf("%v", err)
 	}
-	if end := r.end(r.dst, kafka.TP{Topic: "A.t"}); end != 0 {
+	if end := r.end(r.dst, partition.ID{Topic: "A.t"}); end != 0 {
 		t.Errorf("%d offsets were written", end)
 	}
 }

@@ -16,14 +16,16 @@ import (
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/verdicts"
 	"tidemark/internal/wire"
+	"tidemark/offsetmap"
 )
 
 // Partition is one source partition that a flow mirrors.
 type Partition struct {
-	TP             kafka.TP // on the source
-	Remote         string   // topic on the target; the partition number is the same
+	TP             partition.ID // on the source
+	Remote         string       // topic on the target; the partition number is the same
 	SourceTopicID  [16]byte
 	TargetTopicID  [16]byte
 	MaxBytes       int32 // the remote topic's max.message.bytes; 0 unknown
@@ -33,7 +35,9 @@ type Partition struct {
 	NotYet         string // why it cannot be mirrored now, for people: remote topic missing, not enough partitions
 }
 
-func (p Partition) remoteTP() kafka.TP { return kafka.TP{Topic: p.Remote, Partition: p.TP.Partition} }
+func (p Partition) remoteTP() partition.ID {
+	return partition.ID{Topic: p.Remote, Partition: p.TP.Partition}
+}
 
 // Settings of a flow, from its configuration.
 type Settings struct {
@@ -72,7 +76,7 @@ type Settings struct {
 type Lease interface{ Valid() bool }
 
 // SyncSink takes offset syncs for their topic; it never blocks.
-type SyncSink func(topic string, partition int32, source, target int64)
+type SyncSink func(topic string, partition int32, source offsetmap.SourceOffset, target offsetmap.TargetOffset)
 
 // Flow is the shared machinery of one flow in one process.
 type Flow struct {
@@ -89,12 +93,14 @@ type Flow struct {
 	syncs                SyncSink
 	events               *events.Bus
 
+	began time.Time // what uptime counts from
+
 	mu         sync.Mutex
-	feeds      map[kafka.TP]*feed
+	feeds      map[partition.ID]*feed
 	lanes      map[int32]*Lane
-	partitions map[kafka.TP]Partition
-	existing   map[kafka.TP][16]byte // every partition of the source and its topic's id; only kept with FromEnd
-	commits    map[kafka.TP][]verdicts.Commit
+	partitions map[partition.ID]Partition
+	existing   map[partition.ID][16]byte // every partition of the source and its topic's id; only kept with FromEnd
+	commits    map[partition.ID][]verdicts.Commit
 	counters   Counters
 	unread     outage
 	waits      map[int32]string // what lanes are about that do not run, as they have reported
@@ -102,8 +108,8 @@ type Flow struct {
 	looks        *semaphore.Weighted // taken by each look at a partition's logs
 	lookPatience time.Duration       // how long one waits without a byte
 
-	startMu sync.Mutex                        // held by the lane that looks for the first start
-	begins  map[ledger.Partition]ledger.Begin // as the first start has them; nil: not known yet
+	startMu sync.Mutex                    // held by the lane that looks for the first start
+	begins  map[partition.ID]ledger.Begin // as the first start has them; nil: not known yet
 }
 
 // Counters are totals since the process started, for logs and status.
@@ -125,7 +131,7 @@ func NewFlow(s Settings, c Clients, lease Lease, syncs SyncSink, log *slog.Logge
 		Settings: s, source: c.Source, target: c.Target, sourceMeta: c.SourceMeta, targetMeta: c.TargetMeta,
 		lease: lease, syncs: syncs, events: s.Events, builder: batch.NewBuilder(),
 		looks: semaphore.NewWeighted(looksAtOnce), lookPatience: lookPatience,
-		waits: map[int32]string{}, feeds: map[kafka.TP]*feed{}, lanes: map[int32]*Lane{}, partitions: map[kafka.TP]Partition{},
+		began: time.Now(), waits: map[int32]string{}, feeds: map[partition.ID]*feed{}, lanes: map[int32]*Lane{}, partitions: map[partition.ID]Partition{},
 	}
 	if f.events == nil {
 		f.events = events.From(log)
@@ -166,7 +172,7 @@ func (f *Flow) Close() {
 func (f *Flow) Totals() *Counters { return &f.counters }
 
 // SetPartitions says what the flow mirrors from now on. Partitions that are gone stop with a reason.
-func (f *Flow) SetPartitions(ps map[kafka.TP]Partition) {
+func (f *Flow) SetPartitions(ps map[partition.ID]Partition) {
 	f.mu.Lock()
 	f.partitions = ps
 	f.mu.Unlock()
@@ -174,14 +180,14 @@ func (f *Flow) SetPartitions(ps map[kafka.TP]Partition) {
 }
 
 // SetExisting says which partitions the source has, mirrored or not. Only a flow with FromEnd asks, before it takes lanes.
-func (f *Flow) SetExisting(tps map[kafka.TP][16]byte) {
+func (f *Flow) SetExisting(tps map[partition.ID][16]byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.existing = tps
 }
 
 // SetCommits hands over the source's committed offsets, by partition.
-func (f *Flow) SetCommits(c map[kafka.TP][]verdicts.Commit) {
+func (f *Flow) SetCommits(c map[partition.ID][]verdicts.Commit) {
 	f.mu.Lock()
 	f.commits = c
 	f.mu.Unlock()
@@ -244,7 +250,7 @@ func (f *Flow) tell(do func(*Lane)) {
 	}
 }
 
-func (f *Flow) snapshot() (map[kafka.TP]Partition, map[kafka.TP][]verdicts.Commit) {
+func (f *Flow) snapshot() (map[partition.ID]Partition, map[partition.ID][]verdicts.Commit) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.partitions, f.commits

@@ -18,6 +18,8 @@ import (
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 	"tidemark/internal/testcluster"
 )
 
@@ -27,7 +29,7 @@ type rig struct {
 	source, target *kfake.Cluster
 	src, dst       *kafka.Client
 	settings       Settings
-	existing       map[kafka.TP][16]byte // what the flow is told that the source has
+	existing       map[partition.ID][16]byte // what the flow is told that the source has
 	log            *slog.Logger
 }
 
@@ -87,9 +89,9 @@ func (r *rig) create(c *kafka.Client, topic string, partitions int32, configs ma
 }
 
 // partitions describes topics that exist on both sides.
-func (r *rig) partitions(topics ...string) map[kafka.TP]Partition {
+func (r *rig) partitions(topics ...string) map[partition.ID]Partition {
 	r.t.Helper()
-	out := map[kafka.TP]Partition{}
+	out := map[partition.ID]Partition{}
 	for _, name := range topics {
 		src, err := r.src.DescribeTopics(r.t.Context(), name)
 		if err != nil || src[0].Err != nil {
@@ -100,7 +102,7 @@ func (r *rig) partitions(topics ...string) map[kafka.TP]Partition {
 			r.t.Fatal(err, dst)
 		}
 		for i := range src[0].Partitions {
-			tp := kafka.TP{Topic: name, Partition: i}
+			tp := partition.ID{Topic: name, Partition: i}
 			out[tp] = Partition{TP: tp, Remote: "A." + name, SourceTopicID: src[0].ID, TargetTopicID: dst[0].ID, MaxBytes: 1 << 20}
 		}
 	}
@@ -117,7 +119,7 @@ type running struct {
 	flowed chan error
 }
 
-func (r *rig) start(ps map[kafka.TP]Partition) *running {
+func (r *rig) start(ps map[partition.ID]Partition) *running {
 	r.t.Helper()
 	f := NewFlow(r.settings, Clients{Source: r.src, Target: r.dst, SourceMeta: kafka.NewMetadata(r.src), TargetMeta: kafka.NewMetadata(r.dst)}, always{}, nil, r.log)
 	abort, kill := context.WithCancel(context.Background())
@@ -219,7 +221,7 @@ func (r *rig) same(topic string) {
 		} else if ctx.Err() != nil || longer(got, want) {
 			r.t.Fatalf("%s: %s", topic, diff)
 		}
-		if wait(ctx, 50*time.Millisecond) != nil {
+		if !pause.For(ctx, 50*time.Millisecond) {
 			continue
 		}
 	}
@@ -286,7 +288,7 @@ func TestMirrorAfterKill(t *testing.T) {
 		r.produce("orders", seq, 2000)
 		seq += 2000
 		for run.flow.Totals().Records.Load() < 500 {
-			if wait(t.Context(), time.Millisecond) != nil {
+			if !pause.For(t.Context(), time.Millisecond) {
 				t.Fatal("nothing is mirrored")
 			}
 		}
@@ -305,7 +307,7 @@ func TestLostLaneGivesItsBytesBack(t *testing.T) {
 	r.produce("orders", 0, 20_000)
 	run := r.start(r.partitions("orders"))
 	for run.flow.budget.Used() == 0 {
-		if wait(t.Context(), 100*time.Microsecond) != nil {
+		if !pause.For(t.Context(), 100*time.Microsecond) {
 			t.Fatal("nothing is fetched")
 		}
 	}
@@ -314,7 +316,7 @@ func TestLostLaneGivesItsBytesBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	for run.flow.budget.Used() != 0 {
-		if wait(ctx, time.Millisecond) != nil {
+		if !pause.For(ctx, time.Millisecond) {
 			t.Fatalf("%d bytes are still held", run.flow.budget.Used())
 		}
 	}

@@ -20,10 +20,6 @@ import (
 // time-out only matters when we die between AddPartitionsToTxn and EndTxn.
 const txnTimeout = 10 * time.Second
 
-// wedgedFor is how long a lane that has work to do for its identity goes on with one that hangs. Its partitions go on
-// meanwhile, except those that need a fence; a leader that is missing while a marker is due looks the same, and comes back.
-const wedgedFor = 5 * time.Minute
-
 // TransactionalID names a lane's identity on the target. A lane whose identity hung goes on under the same name with a
 // number behind it (nextIdentity); the claim says which.
 func (s Settings) TransactionalID(n int32) string {
@@ -88,17 +84,4 @@ func (l *Lane) identify(ctx context.Context, t *lane.Takeover) error {
 		Details: events.Details("how", how.String(), "producer_id", got.ProducerID, "epoch", got.Epoch),
 	})
 	return nil
-}
-
-// hung gives the lane up, to be taken over under another identity, when work that needs its identity has failed for long.
-func (l *Lane) hung(err error) {
-	switch {
-	case err == nil:
-		l.hangsSince = time.Time{}
-	case !hangs(err):
-	case l.hangsSince.IsZero():
-		l.hangsSince = time.Now()
-	case time.Since(l.hangsSince) > wedgedFor && l.gone == "":
-		l.gone = fmt.Sprintf("its identity %s hangs: %v", l.txid, err)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -31,18 +30,6 @@ func TestHangs(t *testing.T) {
 		if got := hangs(c.err); got != c.want {
 			t.Errorf("%v: %t", c.err, got)
 		}
-	}
-	l := (&Flow{}).newLane(0)
-	hang := pending(kerr.ConcurrentTransactions)
-	if l.hung(hang); l.hangsSince.IsZero() || l.gone != "" {
-		t.Errorf("since %v, %q", l.hangsSince, l.gone)
-	}
-	if l.hung(nil); !l.hangsSince.IsZero() {
-		t.Error("it works again, and hangs")
-	}
-	l.hangsSince = time.Now().Add(-wedgedFor - time.Second)
-	if l.hung(hang); l.gone == "" {
-		t.Error("it hangs for ever")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"tidemark/internal/batch"
 	"tidemark/internal/events"
 	"tidemark/internal/lane"
+	"tidemark/offsetmap"
 )
 
 // intake turns a fetch answer into pieces, for the core to decide about. Damage and what must not be guessed ends them.
@@ -16,9 +17,10 @@ func (l *Lane) intake(e fetched) {
 		l.giveBack(e)
 		return
 	}
-	if e.Offset != p.core.Next() {
+	from := offsetmap.SourceOffset(e.Offset)
+	if from != p.core.Next() {
 		l.giveBack(e)
-		l.step(p, lane.Fetched{Offset: e.Offset}) // nobody would ask for what lies between: the core reads on
+		l.step(p, lane.Fetched{Offset: from}) // nobody would ask for what lies between: the core reads on
 		return
 	}
 	p.unreadable = nil
@@ -31,7 +33,7 @@ func (l *Lane) intake(e fetched) {
 		return
 	case e.Code != 0:
 		l.giveBack(e)
-		l.step(p, refusal(p.TP, e.Offset, e.Code))
+		l.step(p, refusal(p.TP, from, e.Code))
 		return
 	case e.Err != nil:
 		l.giveBack(e)
@@ -39,7 +41,9 @@ func (l *Lane) intake(e fetched) {
 		l.step(p, lane.Unheard{})
 		return
 	}
-	got := lane.Fetched{Offset: e.Offset, Source: lane.Seen{SourceStart: e.LogStart, SourceEnd: e.HighWatermark, SourceStable: e.LastStable, TargetStart: -1}}
+	got := lane.Fetched{Offset: from, Source: lane.Seen{
+		SourceStart: offsetmap.SourceOffset(e.LogStart), SourceEnd: offsetmap.SourceOffset(e.HighWatermark), SourceStable: offsetmap.SourceOffset(e.LastStable), TargetStart: -1,
+	}}
 	if len(e.Records) > 0 {
 		buf := &buffer{feed: e.feed, free: e.Release, size: int64(len(e.Records)), refs: 1}
 		defer buf.drop(l.flow)
@@ -51,21 +55,21 @@ func (l *Lane) intake(e fetched) {
 // cut makes pieces of the records of an answer.
 func (l *Lane) cut(p *part, e fetched, buf *buffer, got *lane.Fetched) {
 	filter := batch.NewAbortFilter(e.Aborted)
-	position := e.Offset // of the core, once it has taken the pieces so far
-	records, at := e.Records, e.Offset
+	position := got.Offset // of the core, once it has taken the pieces so far
+	records, at := e.Records, got.Offset
 	for len(records) > 0 && got.Bad == "" {
 		v, rest, err := batch.Next(records)
 		if err != nil {
 			l.odd(p, records, position, buf, err, got)
 			return
 		}
-		if misplaced(v, at, at == p.edge || at != e.Offset, e.HighWatermark) {
+		if misplaced(v, at, at == p.edge || at != got.Offset, got.Source.SourceEnd) {
 			got.Bad = fmt.Sprintf("damaged batch on the source at offset %d: it says that it holds offsets %d to %d", at, v.BaseOffset(), v.LastOffset())
 			return
 		}
-		records, at = rest, v.NextOffset()
+		records, at = rest, offsetmap.SourceOffset(v.NextOffset())
 		p.edge = at
-		if v.NextOffset() <= position {
+		if at <= position {
 			continue
 		}
 		pc, bad := l.admit(p, v, position, filter.Drop(v), buf)
@@ -82,12 +86,13 @@ func (l *Lane) cut(p *part, e fetched, buf *buffer, got *lane.Fetched) {
 // one would make us skip a part of the batch as known, or all that follows it as mirrored. Only where we did not see the
 // batch before it end (edge) may one begin below the offset, as log starts and positions can be inside a batch; none
 // ends there. Holes are what compaction leaves, never up to the high watermark: the last segment is not cleaned.
-func misplaced(v batch.View, at int64, edge bool, highWatermark int64) bool {
+func misplaced(v batch.View, at offsetmap.SourceOffset, edge bool, highWatermark offsetmap.SourceOffset) bool {
+	base, next := offsetmap.SourceOffset(v.BaseOffset()), offsetmap.SourceOffset(v.NextOffset())
 	switch {
-	case v.BaseOffset() < at && edge, v.NextOffset() <= at:
+	case base < at && edge, next <= at:
 		return true
 	}
-	return v.BaseOffset() > at && highWatermark >= 0 && v.BaseOffset() >= highWatermark
+	return base > at && highWatermark >= 0 && base >= highWatermark
 }
 
 func (l *Lane) giveBack(e fetched) {
@@ -99,9 +104,9 @@ func (l *Lane) giveBack(e fetched) {
 }
 
 // admit decides about one batch from a position on; bad is why it cannot be mirrored.
-func (l *Lane) admit(p *part, v batch.View, position int64, aborted bool, buf *buffer) (pc lane.Piece, bad string) {
+func (l *Lane) admit(p *part, v batch.View, position offsetmap.SourceOffset, aborted bool, buf *buffer) (pc lane.Piece, bad string) {
 	action, reason := batch.Decide(v, aborted, batch.Case{
-		Position: position, MaxBytes: p.MaxBytes, KeepAppendTime: !p.AppendTime,
+		Position: int64(position), MaxBytes: p.MaxBytes, KeepAppendTime: !p.AppendTime,
 	})
 	if action == batch.Halt {
 		text := fmt.Sprintf("source batch at offset %d cannot be mirrored: %v", v.BaseOffset(), reason)
@@ -111,8 +116,8 @@ func (l *Lane) admit(p *part, v batch.View, position int64, aborted bool, buf *b
 		return pc, text
 	}
 	pc = lane.Piece{
-		ID: l.nextID(), First: position, Next: v.NextOffset(), Size: len(v), Count: v.Count(), Base: v.BaseOffset(), LeaderEpoch: v.LeaderEpoch(),
-		MaxTimestamp: v.MaxTimestamp(), Kind: uint8(v.Codec()) & 7, Skip: action == batch.Skip,
+		ID: l.nextID(), First: position, Next: offsetmap.SourceOffset(v.NextOffset()), Size: len(v), Count: v.Count(), Base: offsetmap.SourceOffset(v.BaseOffset()),
+		LeaderEpoch: v.LeaderEpoch(), MaxTimestamp: v.MaxTimestamp(), Kind: uint8(v.Codec()) & 7, Skip: action == batch.Skip,
 	}
 	pc.Alone = action != batch.Raw || len(v) >= lane.MergeBelow(pc.Kind)
 	if pc.Skip {
@@ -132,7 +137,7 @@ func (l *Lane) admit(p *part, v batch.View, position int64, aborted bool, buf *b
 }
 
 // odd handles bytes that are no v2 batch: a set of an older format, or damage.
-func (l *Lane) odd(p *part, records []byte, position int64, buf *buffer, err error, got *lane.Fetched) {
+func (l *Lane) odd(p *part, records []byte, position offsetmap.SourceOffset, buf *buffer, err error, got *lane.Fetched) {
 	if !errors.Is(err, batch.ErrMagic) {
 		got.Bad = fmt.Sprintf("damaged batch on the source after offset %d: %v", position, err)
 		return
@@ -144,15 +149,16 @@ func (l *Lane) odd(p *part, records []byte, position int64, buf *buffer, err err
 		got.Bad = fmt.Sprintf("messages of an old format on the source after offset %d: %v", position, err)
 		return
 	}
-	outs, next, err := l.flow.builder.RebuildLegacy(set, batch.RebuildOptions{Position: position, MaxBytes: p.MaxBytes})
+	outs, last, err := l.flow.builder.RebuildLegacy(set, batch.RebuildOptions{Position: int64(position), MaxBytes: p.MaxBytes})
 	if err != nil {
 		got.Bad = fmt.Sprintf("messages of an old format on the source after offset %d: %v", position, err)
 		return
 	}
+	next := offsetmap.SourceOffset(last)
 	got.Partial = true
 	for i := range outs {
 		pc := lane.Piece{
-			ID: l.nextID(), First: position, Next: outs[i].Last, Size: len(outs[i].Bytes), Count: outs[i].Count,
+			ID: l.nextID(), First: position, Next: offsetmap.SourceOffset(outs[i].Last), Size: len(outs[i].Bytes), Count: outs[i].Count,
 			MaxTimestamp: outs[i].MaxTimestamp, LeaderEpoch: -1, Alone: true,
 		}
 		if i == len(outs)-1 {
@@ -206,7 +212,7 @@ func (l *Lane) outputs(p *part, data []*piece) ([]lane.Output, error) {
 	if len(data) == 1 && data[0].raw {
 		v := data[0].view
 		f.counters.Raw.Add(1)
-		return []lane.Output{l.keep(p, &out{bytes: v, bufs: bufs}, v.Count(), v.MaxTimestamp(), []batch.Span{{Offset: v.BaseOffset(), Count: v.Count()}}, v.NextOffset())}, nil
+		return []lane.Output{l.keep(p, &out{bytes: v, bufs: bufs}, v.Count(), v.MaxTimestamp(), []batch.Span{{Offset: v.BaseOffset(), Count: v.Count()}}, offsetmap.SourceOffset(v.NextOffset()))}, nil
 	}
 	f.counters.Rebuilt.Add(1)
 	var made []batch.Output
@@ -218,7 +224,7 @@ func (l *Lane) outputs(p *part, data []*piece) ([]lane.Output, error) {
 			views[i] = pc.view
 		}
 		var err error
-		made, err = f.builder.Rebuild(views, batch.RebuildOptions{Position: data[0].crop, MaxBytes: p.MaxBytes, KeepAppendTime: !p.AppendTime})
+		made, err = f.builder.Rebuild(views, batch.RebuildOptions{Position: int64(data[0].crop), MaxBytes: p.MaxBytes, KeepAppendTime: !p.AppendTime})
 		if err != nil {
 			return nil, err
 		}
@@ -232,12 +238,12 @@ func (l *Lane) outputs(p *part, data []*piece) ([]lane.Output, error) {
 		if i == len(made)-1 {
 			o.bufs = bufs
 		}
-		outs[i] = l.keep(p, o, made[i].Count, made[i].MaxTimestamp, made[i].Spans, made[i].Last)
+		outs[i] = l.keep(p, o, made[i].Count, made[i].MaxTimestamp, made[i].Spans, offsetmap.SourceOffset(made[i].Last))
 	}
 	return outs, nil
 }
 
-func (l *Lane) keep(p *part, o *out, count int32, maxTimestamp int64, spans []batch.Span, next int64) lane.Output {
+func (l *Lane) keep(p *part, o *out, count int32, maxTimestamp int64, spans []batch.Span, next offsetmap.SourceOffset) lane.Output {
 	id := l.nextID()
 	p.outs[id] = o
 	return lane.Output{ID: id, Count: count, Size: len(o.bytes), Spans: spans, Next: next, MaxTimestamp: maxTimestamp}

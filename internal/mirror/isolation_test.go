@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
 )
 
@@ -61,11 +61,11 @@ func (r *rig) ledgerOf() *ledger.Contents {
 // headless is how many target offsets of the first partition of orders no head knows of.
 func (r *rig) headless() int64 {
 	r.t.Helper()
-	m, err := r.ledgerOf().Map(ledger.Partition{Topic: "orders"})
+	m, err := r.ledgerOf().Map(partition.ID{Topic: "orders"})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return r.end(r.dst, kafka.TP{Topic: "A.orders"}) - int64(m.TargetEnd())
+	return r.end(r.dst, partition.ID{Topic: "A.orders"}) - int64(m.TargetEnd())
 }
 
 // die mirrors orders, with a tail of equal records that no head knows of when the owner dies, and more of them on the source.
@@ -83,7 +83,7 @@ func (r *rig) die() {
 		wrote += 30
 	}
 	r.until("the tail", func() (bool, string) {
-		n := r.end(r.dst, kafka.TP{Topic: "A.orders"})
+		n := r.end(r.dst, partition.ID{Topic: "A.orders"})
 		return n >= 40+wrote, fmt.Sprint(n)
 	})
 	run.kill()

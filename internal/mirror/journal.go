@@ -5,8 +5,8 @@ import (
 
 	"tidemark/internal/batch"
 	"tidemark/internal/events"
-	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
+	"tidemark/internal/partition"
 	"tidemark/internal/wire"
 )
 
@@ -14,13 +14,13 @@ import (
 type journal struct {
 	*lane.Journal
 	lane    *Lane
-	tp      kafka.TP
+	tp      partition.ID
 	trouble string // the last refusal; empty once something was written
 	since   int64  // since when it is refused, ms
 	said    bool   // trouble was logged
 }
 
-func (l *Lane) newJournal(tp kafka.TP) *journal {
+func (l *Lane) newJournal(tp partition.ID) *journal {
 	return &journal{Journal: lane.NewJournal(l.id.Epoch), lane: l, tp: tp}
 }
 

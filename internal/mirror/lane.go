@@ -9,19 +9,15 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/verdicts"
 	"tidemark/internal/wire"
 )
 
 // tick is how often a lane looks at its timers: retries, heads, restarts.
 const tick = 50 * time.Millisecond
-
-// rejudgeEvery is how often positions are translated again without news from the source: those ahead of the mirror
-// become exact as it advances.
-const rejudgeEvery = 200
 
 // drainFor bounds how long a release waits for what is in flight. Afterwards the lane is let go without the word
 // "released", and its next owner fences and looks.
@@ -45,30 +41,23 @@ type Lane struct {
 	coord    coordinator
 	ledger   *journal
 	verdicts map[int32]*journal
-	parts    map[kafka.TP]*part
+	parts    map[partition.ID]*part
 	looks    []look // that the partitions' cores have asked for, to be started together
 	ids      uint64
 	gone     string // why the lane is not ours any more
 
-	hangsSince time.Time // since when work that needs the identity has failed because it hangs; zero: it does not
-	jobs       *errgroup.Group
-	jobsCtx    context.Context //nolint:containedctx // the lane's own lifetime, made and ended inside Run
-	rows       map[verdicts.Key]published
-	keepAt     time.Time
-	keeping    bool // a keepalive is under way
-	startsAt   time.Time
-	judgedAt   int64
-
-	fencingRows  bool // of a verdicts partition, under way
-	fencedRowsAt time.Time
+	upkeep  *lane.Upkeep
+	jobs    *errgroup.Group
+	jobsCtx context.Context //nolint:containedctx // the lane's own lifetime, made and ended inside Run
+	rows    map[verdicts.Key]published
 
 	configs     map[string]ledger.Configs // of topics whose first partition is in the lane; the flow's mu guards them
 	contents    *ledger.Contents          // as read at take-over, for partitions that the flow names later
 	how         lane.Handover
 	firstStarts bool // contents have the flow's first start, which is not in the ledger yet
 	limits      lane.Limits
-	unfenced    map[kafka.TP]error // written partitions that could not be fenced at take-over, by source partition
-	claimed     bool               // our claim is in the ledger: nothing is written to a partition before
+	unfenced    map[partition.ID]error // written partitions that could not be fenced at take-over, by source partition
+	claimed     bool                   // our claim is in the ledger: nothing is written to a partition before
 
 	draining bool
 	release  lane.Release
@@ -102,7 +91,7 @@ type (
 func (f *Flow) newLane(n int32) *Lane {
 	return &Lane{
 		n: n, flow: f, wake: make(chan struct{}, 1),
-		verdicts: map[int32]*journal{}, parts: map[kafka.TP]*part{}, rows: map[verdicts.Key]published{}, unfenced: map[kafka.TP]error{},
+		verdicts: map[int32]*journal{}, parts: map[partition.ID]*part{}, rows: map[verdicts.Key]published{}, unfenced: map[partition.ID]error{},
 	}
 }
 
@@ -273,13 +262,7 @@ func (l *Lane) tick() {
 		l.step(p, lane.Tick{})
 		l.syncIfDue(p, t)
 	}
-	l.keepalive()
-	l.fenceRows()
-	l.askStarts()
-	if t-l.judgedAt >= rejudgeEvery {
-		l.judgedAt = t
-		l.rejudge()
-	}
+	l.chores()
 }
 
 func (l *Lane) kick() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/crc32"
+	"maps"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 	"tidemark/internal/wire"
 	"tidemark/offsetmap"
 )
@@ -34,7 +37,7 @@ func bareLane(t *testing.T) (*rig, *Flow, *Lane) {
 	l.limits = r.settings.Limits
 	l.limits.Committed = r.settings.Committed
 	l.adopt(ledger.NewContents(), lane.Crashed)
-	l.startsAt, l.keepAt = time.Now(), time.Now()
+	l.upkeep.Due(l.ledger.Journal, maps.All(map[int32]*lane.Journal{}), false, f.uptime())
 	l.jobs, l.jobsCtx = errgroup.WithContext(t.Context())
 	t.Cleanup(func() { _ = l.jobs.Wait() })
 	return r, f, l
@@ -50,7 +53,7 @@ func livePart(t *testing.T) (*Flow, *Lane, *part) {
 // liven has a partition of a bare lane live, with a map, as if both logs had been looked at and its head been acknowledged.
 func (l *Lane) liven(t *testing.T, topic string, n int32, m *offsetmap.Map) *part {
 	t.Helper()
-	tp := kafka.TP{Topic: topic, Partition: n}
+	tp := partition.ID{Topic: topic, Partition: n}
 	p := l.newPart(Partition{TP: tp, Remote: "A." + topic})
 	l.step(p, lane.Named{Facts: l.facts(p.Partition)})
 	l.looks = nil
@@ -118,8 +121,8 @@ func TestBytesAreStampedAfterALeaseGap(t *testing.T) {
 	for range 20 {
 		l.handleAll()
 		l.tick()
-		if err := wait(t.Context(), 20*time.Millisecond); err != nil {
-			t.Fatal(err)
+		if !pause.For(t.Context(), 20*time.Millisecond) {
+			t.Fatal(t.Context().Err())
 		}
 		fl.ok.Store(true)
 	}
@@ -140,8 +143,8 @@ func TestFailedOpeningKeepsTheAnchor(t *testing.T) {
 	_, _, l := bareLane(t)
 	m := offsetmap.New(offsetmap.Origin{})
 	_ = m.Append(offsetmap.Run{Source: 0, Target: 0, Count: 100})
-	l.contents.Heads[ledger.Partition{Topic: "t"}] = ledger.Head{Topic: "t", RemoteTopic: "A.t", ProducerID: 77, Epoch: 8, Sequence: 100, Map: m.AppendTail(nil)}
-	p := l.newPart(Partition{TP: kafka.TP{Topic: "t"}, Remote: "A.t"})
+	l.contents.Heads[partition.ID{Topic: "t"}] = ledger.Head{Topic: "t", RemoteTopic: "A.t", ProducerID: 77, Epoch: 8, Sequence: 100, Map: m.AppendTail(nil)}
+	p := l.newPart(Partition{TP: partition.ID{Topic: "t"}, Remote: "A.t"})
 	l.step(p, lane.Named{Facts: l.facts(p.Partition)})
 	l.looks = nil
 	l.handle(lookEnded{part: p, out: lane.LookEnded{Err: context.DeadlineExceeded.Error()}})
@@ -191,7 +194,7 @@ func TestAcknowledgedLogStartTrims(t *testing.T) {
 	m.Seal()
 	p := l.liven(t, "t", 0, m)
 	l.answer(answered{part: p, unit: &lane.Unit{}, result: wire.Result{LogStart: 1000}})
-	l.started(starts{at: map[kafka.TP]int64{p.remoteTP(): 1000}})
+	l.started(starts{at: map[partition.ID]offsetmap.TargetOffset{p.remoteTP(): 1000}})
 	if n := len(m.Blocks()); n != 0 {
 		t.Fatalf("GROWS: %d blocks below the log start are kept", n)
 	}
@@ -201,9 +204,9 @@ func TestAcknowledgedLogStartTrims(t *testing.T) {
 func TestTopicMissingInOneLookGoesOn(t *testing.T) {
 	_, f, l := bareLane(t)
 	p := l.liven(t, "t", 0, offsetmap.New(offsetmap.Origin{}))
-	other := kafka.TP{Topic: "u", Partition: 0}
-	all := map[kafka.TP]Partition{p.TP: p.Partition, other: {TP: other, Remote: "A.u", NotYet: "x"}}
-	f.partitions = map[kafka.TP]Partition{other: all[other]}
+	other := partition.ID{Topic: "u", Partition: 0}
+	all := map[partition.ID]Partition{p.TP: p.Partition, other: {TP: other, Remote: "A.u", NotYet: "x"}}
+	f.partitions = map[partition.ID]Partition{other: all[other]}
 	l.partitionsChanged()
 	if !p.core.Is(lane.Stopped) {
 		t.Fatal("mirrored on though the topic is gone")
@@ -214,22 +217,6 @@ func TestTopicMissingInOneLookGoesOn(t *testing.T) {
 	if p.core.Is(lane.Stopped) {
 		t.Fatalf("STOPPED for ever: %q", p.core.Reason())
 	}
-}
-
-// A ledger that has something to send in each tick must not put the keepalive off for ever.
-func TestKeepaliveOnABusyLedger(t *testing.T) {
-	_, f, l := bareLane(t)
-	f.KeepaliveEvery = time.Millisecond
-	l.keepAt = time.Now().Add(-time.Hour)
-	for range 50 {
-		l.ledger.add([]byte("x"), []byte("y"), nil) // a head of some busy partition in each tick
-		l.keepalive()
-		if l.ledger.Held() {
-			return
-		}
-		l.sent() // acknowledged before the next tick
-	}
-	t.Fatal("keepalive overdue by an hour was never started in 50 ticks that each queued a head")
 }
 
 // a clean stop of a lane with queued data; the next response (empty or control batch first) is in the inbox.

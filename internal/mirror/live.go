@@ -48,10 +48,10 @@ func (l *Lane) live() status.LiveLane {
 		_, held, _ := p.feed.state()
 		w := status.LivePartition{
 			Topic: p.TP.Topic, Partition: p.TP.Partition, State: state.String(), Since: time.UnixMilli(since).UTC(), Reason: p.core.Reason(),
-			MirroredTo: status.Unknown, ReadTo: status.Unknown, TargetEnd: status.Unknown, SourceEnd: p.core.Seen().SourceEnd, Held: held,
+			MirroredTo: status.Unknown, ReadTo: status.Unknown, TargetEnd: status.Unknown, SourceEnd: int64(p.core.Seen().SourceEnd), Held: held,
 		}
 		if p.core.Opened() && state != lane.Opening {
-			w.MirroredTo, w.ReadTo, w.TargetEnd = int64(p.core.Map().Through()), p.core.Next(), int64(p.core.Map().TargetEnd())
+			w.MirroredTo, w.ReadTo, w.TargetEnd = int64(p.core.Map().Through()), int64(p.core.Next()), int64(p.core.Map().TargetEnd())
 		}
 		out.Partitions = append(out.Partitions, w)
 	}

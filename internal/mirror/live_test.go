@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/internal/kafka"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 )
 
@@ -16,7 +16,7 @@ func TestLive(t *testing.T) {
 	r := newRig(t, 2)
 	r.both("orders", 4)
 	ps := r.partitions("orders")
-	one := kafka.TP{Topic: "orders", Partition: 1}
+	one := partition.ID{Topic: "orders", Partition: 1}
 	ps[one] = Partition{TP: one, Remote: "A.orders", NotYet: "the remote topic has one partition"}
 	r.produce("orders", 0, 200)
 	run := r.start(ps)

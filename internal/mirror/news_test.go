@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
+	"tidemark/internal/partition"
 	"tidemark/internal/verdicts"
 	"tidemark/internal/wire"
 	"tidemark/offsetmap"
@@ -20,7 +20,7 @@ func TestRowsAreNews(t *testing.T) {
 			row.at -= restateEvery
 			l.rows[k] = row
 		}
-		f.commits = map[kafka.TP][]verdicts.Commit{p.TP: cs}
+		f.commits = map[partition.ID][]verdicts.Commit{p.TP: cs}
 		l.handle(commitsChanged{})
 		n := 0
 		for _, j := range l.verdicts {

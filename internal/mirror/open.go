@@ -13,6 +13,8 @@ import (
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
+	"tidemark/offsetmap"
 )
 
 // look is a partition whose core wants both logs looked at.
@@ -26,8 +28,8 @@ type (
 	lookEnded struct {
 		part   *part
 		out    lane.LookEnded
-		begins *int64 // where mirroring begins whose begin was "at the end": it is known now; nil otherwise
-		gone   bool   // the lane has another owner
+		begins *offsetmap.SourceOffset // where mirroring begins whose begin was "at the end": it is known now; nil otherwise
+		gone   bool                    // the lane has another owner
 	}
 
 	// lookProgress says how far a job has read what stands on the target.
@@ -149,15 +151,15 @@ func lookFailed(err error) lookEnded {
 // lookAtEnds asks for the log boundaries of all partitions, in four requests per broker at most.
 func (f *Flow) lookAtEnds(ctx context.Context, heads []head) ([]*lane.Probe, []error) {
 	out, failed := make([]*lane.Probe, len(heads)), make([]error, len(heads))
-	var from, to []kafka.TP
+	var from, to []partition.ID
 	for _, h := range heads {
 		from = append(from, h.info.TP)
 		to = append(to, h.info.remoteTP())
 	}
-	sourceStart, failedA := offsets(ctx, f.source, from, -2, false)
-	sourceEnd, failedB := offsets(ctx, f.source, from, -1, f.Committed)
-	targetStart, failedC := offsets(ctx, f.target, to, -2, false)
-	targetEnd, failedD := offsets(ctx, f.target, to, -1, false)
+	sourceStart, failedA := offsets[offsetmap.SourceOffset](ctx, f.source, from, -2, false)
+	sourceEnd, failedB := offsets[offsetmap.SourceOffset](ctx, f.source, from, -1, f.Committed)
+	targetStart, failedC := offsets[offsetmap.TargetOffset](ctx, f.target, to, -2, false)
+	targetEnd, failedD := offsets[offsetmap.TargetOffset](ctx, f.target, to, -1, false)
 	ids, target, err := f.topicIDs(ctx, heads)
 	for i, h := range heads {
 		s, t := h.info.TP, h.info.remoteTP()
@@ -193,10 +195,16 @@ func (f *Flow) topicIDs(ctx context.Context, heads []head) (source, target map[s
 	return source, target, err
 }
 
-func offsets(ctx context.Context, c *kafka.Client, tps []kafka.TP, spec int64, committed bool) (map[kafka.TP]int64, map[kafka.TP]error) {
-	at, failed, err := c.ListOffsets(ctx, tps, spec, committed)
+// offsets asks for the start (spec -2) or end (-1) of logs. O says whose offsets they are: the source's, the target's, or plain
+// ones of a topic of our own.
+func offsets[O offsetmap.SourceOffset | offsetmap.TargetOffset | int64](ctx context.Context, c *kafka.Client, tps []partition.ID, spec int64, committed bool) (map[partition.ID]O, map[partition.ID]error) {
+	got, failed, err := c.ListOffsets(ctx, tps, spec, committed)
+	at := make(map[partition.ID]O, len(got))
+	for tp, o := range got {
+		at[tp] = O(o)
+	}
 	if failed == nil {
-		failed = map[kafka.TP]error{}
+		failed = map[partition.ID]error{}
 	}
 	for _, tp := range tps {
 		if _, ok := at[tp]; !ok && failed[tp] == nil {

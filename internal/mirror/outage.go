@@ -4,8 +4,8 @@ import (
 	"sync"
 
 	"tidemark/internal/events"
-	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
+	"tidemark/internal/partition"
 )
 
 // outage says that partitions of the source cannot be read, and when that is over, in one line for all lanes of a flow: a
@@ -20,7 +20,7 @@ type outage struct {
 // unread is what a lane cannot read; the zero value is nothing.
 type unread struct {
 	partitions int
-	one        kafka.TP // an example, and why
+	one        partition.ID // an example, and why
 	err        error
 }
 

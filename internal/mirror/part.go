@@ -4,6 +4,7 @@ import (
 	"tidemark/internal/batch"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/offsetmap"
 )
 
 // part is one partition of a lane: what it is about (Partition), what becomes of it (core), and the bytes that core decides
@@ -18,15 +19,16 @@ type part struct {
 	damaged string        // why the ledger record cannot be used
 	round   int           // counts fences and looks; an answer to an earlier one is of no use
 
-	edge       int64 // source offset after the last batch seen: the next one begins there or behind
-	unreadable error // why the source cannot be read now; nil: all is well, as far as is known
+	edge       offsetmap.SourceOffset // source offset after the last batch seen: the next one begins there or behind
+	unreadable error                  // why the source cannot be read now; nil: all is well, as far as is known
 
 	pieces map[uint64]*piece
 	outs   map[uint64]*out
 
-	syncedAt         int64
-	lastUp, lastDown int64 // last mirrored record, for offset syncs; -1 none
-	syncedUp         int64 // as lastUp, when it was synced last
+	syncedAt int64                  // ms
+	lastUp   offsetmap.SourceOffset // last mirrored record, for offset syncs; -1 none
+	lastDown offsetmap.TargetOffset // and where it is on the target
+	syncedUp offsetmap.SourceOffset // as lastUp, when it was synced last
 }
 
 // piece is a fetched batch that the core knows by its ID.
@@ -34,8 +36,8 @@ type piece struct {
 	view   batch.View
 	legacy *batch.Output // a set of an old format, rebuilt already, instead of view
 	buf    *buffer
-	raw    bool // may go as it is
-	crop   int64
+	raw    bool                   // may go as it is
+	crop   offsetmap.SourceOffset // records below it are left out
 }
 
 // buffer counts the pieces that still need one fetched response's bytes.

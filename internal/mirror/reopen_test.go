@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
+	"tidemark/internal/partition"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/verdicts"
 )
@@ -24,7 +24,7 @@ func TestRemoteTopicMadeAnewDuringALook(t *testing.T) {
 	run := r.start(r.partitions("orders"))
 	r.same("orders")
 	run.halt(t)
-	tp := kafka.TP{Topic: "orders"}
+	tp := partition.ID{Topic: "orders"}
 
 	asked, answer := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -53,7 +53,7 @@ func TestRemoteTopicMadeAnewDuringALook(t *testing.T) {
 	r.produce("orders", 100, 5)
 	r.stopped(run, tp, "remote topic was deleted and created again")
 
-	if end := r.end(r.dst, kafka.TP{Topic: "A.orders"}); end != 80 {
+	if end := r.end(r.dst, partition.ID{Topic: "A.orders"}); end != 80 {
 		t.Errorf("the topic of others ends at %d, want 80", end)
 	}
 	id := anew[tp].TargetTopicID

@@ -5,10 +5,9 @@ import (
 	"hash/fnv"
 	"time"
 
-	"tidemark/internal/events"
-	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
 	"tidemark/offsetmap"
@@ -16,7 +15,7 @@ import (
 
 // published is what the verdicts topic says about a position, as far as we wrote it.
 type published struct {
-	committed int64
+	committed offsetmap.SourceOffset
 	metadata  string
 	verdict   translate.Verdict
 	at        int64
@@ -118,7 +117,7 @@ func (l *Lane) judge(p *part, c verdicts.Commit) {
 	}
 	l.publish(key, &verdicts.Row{
 		RemoteTopic: p.Remote, SourceTopic: hex.EncodeToString(source[:]), TargetTopic: hex.EncodeToString(target[:]),
-		Committed: c.Offset, CommitAt: -1, Metadata: c.Metadata, ClaimEpoch: l.id.Epoch, SourceEnd: p.core.Seen().SourceEnd,
+		Committed: int64(c.Offset), CommitAt: -1, Metadata: c.Metadata, ClaimEpoch: l.id.Epoch, SourceEnd: int64(p.core.Seen().SourceEnd),
 		Verdict: v, At: time.UnixMilli(t),
 	})
 }
@@ -126,17 +125,17 @@ func (l *Lane) judge(p *part, c verdicts.Commit) {
 func (l *Lane) input(p *part, c verdicts.Commit) translate.Input {
 	seen := p.core.Seen()
 	in := translate.Input{
-		Committed:   offsetmap.SourceOffset(c.Offset),
-		SourceStart: offsetmap.SourceOffset(seen.SourceStart), LastStable: translate.Unknown,
-		TargetStart: offsetmap.TargetOffset(seen.TargetStart), TargetEnd: translate.Unknown,
+		Committed:   c.Offset,
+		SourceStart: seen.SourceStart, LastStable: translate.Unknown,
+		TargetStart: seen.TargetStart, TargetEnd: translate.Unknown,
 		Earliest: l.flow.Earliest, Absent: "the mirror has not looked at the partition yet",
 	}
 	if l.flow.Committed && seen.SourceStable < seen.SourceEnd { // without an open transaction a position beyond both waits for none
-		in.LastStable = offsetmap.SourceOffset(seen.SourceStable)
+		in.LastStable = seen.SourceStable
 	}
 	if m := p.core.Map(); m != nil {
-		in.Map, in.MapTopicID = m, m.Origin().SourceTopicID
-		in.BeganAtLogStart, in.StartByChoice = l.contents.Beginning(ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}, in.MapTopicID)
+		in.Map = m
+		in.BeganAtLogStart, in.StartByChoice = l.contents.Beginning(p.TP, m.Origin().SourceTopicID)
 	}
 	in.Stopped = p.core.Reason() // until it goes on: a try that fails at once would have the group written in between
 	return in
@@ -164,84 +163,5 @@ func (l *Lane) publish(key verdicts.Key, row *verdicts.Row) {
 }
 
 func (l *Lane) newRowJournal(n int32) *journal {
-	return l.newJournal(kafka.TP{Topic: l.flow.Verdicts, Partition: n})
-}
-
-// fenceRowsEvery is how often the fence of a verdicts partition is tried that had no leader at take-over.
-const fenceRowsEvery = time.Second
-
-// rowsFenced is what became of the fence of a verdicts partition.
-type rowsFenced struct {
-	n     int32
-	epoch int16
-	err   error
-}
-
-// fenceRows fences one of the verdicts partitions that could not be fenced at take-over; until then nothing is written to
-// them. The coordinator takes one transaction at a time, so there is no gain in asking for several at once.
-func (l *Lane) fenceRows() {
-	if l.draining || l.fencingRows || time.Since(l.fencedRowsAt) < fenceRowsEvery {
-		return
-	}
-	l.fencedRowsAt = time.Now()
-	for n, j := range l.verdicts {
-		if !j.Held() {
-			continue
-		}
-		l.fencingRows = true
-		l.jobs.Go(func() error {
-			epoch, err := l.fenceOne(l.jobsCtx, j.tp)
-			l.post(rowsFenced{n: n, epoch: epoch, err: err})
-			return nil
-		})
-		return
-	}
-}
-
-func (l *Lane) rowsFenced(e rowsFenced) {
-	l.fencingRows = false
-	j := l.verdicts[e.n]
-	switch {
-	case e.err == nil:
-		j.Release(e.epoch)
-		l.say(events.JournalWritten, "partition", j.tp.String())
-	case isFenced(e.err):
-		l.lose(e.err.Error())
-	}
-}
-
-// startsEvery is how often the target's log starts are asked for: retention there makes positions unusable and the map
-// smaller, also on partitions that nothing is written to.
-const startsEvery = 10 * time.Second
-
-// starts is the target's log start of many partitions, from a job.
-type starts struct{ at map[kafka.TP]int64 }
-
-func (l *Lane) askStarts() {
-	if l.draining || time.Since(l.startsAt) < startsEvery {
-		return
-	}
-	l.startsAt = time.Now()
-	var tps []kafka.TP
-	for _, p := range l.parts {
-		if p.core.Is(lane.Live) {
-			tps = append(tps, p.remoteTP())
-		}
-	}
-	if len(tps) == 0 {
-		return
-	}
-	l.jobs.Go(func() error {
-		at, _ := offsets(l.jobsCtx, l.flow.target, tps, -2, false)
-		l.post(starts{at: at})
-		return nil
-	})
-}
-
-func (l *Lane) started(e starts) {
-	for _, p := range l.parts {
-		if at, ok := e.at[p.remoteTP()]; ok {
-			l.step(p, lane.TargetStart{Offset: at})
-		}
-	}
+	return l.newJournal(partition.ID{Topic: l.flow.Verdicts, Partition: n})
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"tidemark/internal/lane"
-	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/internal/verdicts"
 )
 
@@ -13,7 +13,7 @@ import (
 func TestDeletedRowIsStatedAgain(t *testing.T) {
 	f, l, p := livePart(t)
 	f.lanes[0] = l
-	f.commits = map[ledger.Partition][]verdicts.Commit{p.TP: {{Group: "g", Offset: 0}}}
+	f.commits = map[partition.ID][]verdicts.Commit{p.TP: {{Group: "g", Offset: 0}}}
 	key := verdicts.Key{Group: "g", Topic: p.TP.Topic, Partition: p.TP.Partition}
 	written := func() (n int) {
 		l.rejudge()

@@ -7,6 +7,7 @@ import (
 	"tidemark/internal/batch"
 	"tidemark/internal/lane"
 	"tidemark/internal/wire"
+	"tidemark/offsetmap"
 )
 
 // onItsWay has one unit of ten records handed to the transport, which does not run; freed says that its bytes were given back.
@@ -81,10 +82,12 @@ func TestWithoutALease(t *testing.T) {
 func TestOffsetSyncs(t *testing.T) {
 	f, l, p := livePart(t)
 	var got [][2]int64
-	f.syncs = func(_ string, _ int32, up, down int64) { got = append(got, [2]int64{up, down}) }
+	f.syncs = func(_ string, _ int32, up offsetmap.SourceOffset, down offsetmap.TargetOffset) {
+		got = append(got, [2]int64{int64(up), int64(down)})
+	}
 	unit := &lane.Unit{Output: lane.Output{Count: 10, Spans: []batch.Span{{Offset: 20, Count: 10}}}}
 	at := now()
-	tell := func(base int64) {
+	tell := func(base offsetmap.TargetOffset) {
 		l.mirrored(p, lane.Mirrored{Unit: unit, Base: base})
 		at += syncEvery
 		l.syncIfDue(p, at)

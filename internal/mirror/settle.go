@@ -11,6 +11,7 @@ import (
 
 	"tidemark/internal/batch"
 	"tidemark/internal/lane"
+	"tidemark/offsetmap"
 )
 
 // logs reads a partition's logs for its look; it is a lane.Logs.
@@ -26,39 +27,40 @@ type logs struct {
 // errEnough ends a scan that has seen what it needs.
 var errEnough = errors.New("enough")
 
-func (g *logs) EpochEnd(epoch int32) (int32, int64, error) {
-	return g.flow.source.OffsetsForEpoch(g.ctx, g.head.info.TP, -1, epoch)
+func (g *logs) EpochEnd(epoch int32) (int32, offsetmap.SourceOffset, error) {
+	found, end, err := g.flow.source.OffsetsForEpoch(g.ctx, g.head.info.TP, -1, epoch)
+	return found, offsetmap.SourceOffset(end), err
 }
 
-func (g *logs) Tail(from, to int64, take func(lane.Landed) (bool, error), record func(lane.TailRecord)) error {
-	return g.flow.targetNet.Scan(g.ctx, g.head.info.remoteTP(), from, to, 0, func(v batch.View, _ bool) error {
-		g.heard(v.NextOffset()-from, to-from)
-		records, err := take(landedFrom(v, v.BaseOffset(), g.head.pid, g.pid))
+func (g *logs) Tail(from, to offsetmap.TargetOffset, take func(lane.Landed) (bool, error), record func(lane.TailRecord)) error {
+	return g.flow.targetNet.Scan(g.ctx, g.head.info.remoteTP(), int64(from), int64(to), 0, func(v batch.View, _ bool) error {
+		g.heard(v.NextOffset()-int64(from), int64(to-from))
+		records, err := take(landedFrom(v, offsetmap.TargetOffset(v.BaseOffset()), g.head.pid, g.pid))
 		if err != nil || !records {
 			return err
 		}
 		return g.flow.builder.Each(v, func(r batch.Record) error {
-			record(lane.TailRecord{Target: r.Offset, Hash: g.hash.record(r), Key: g.hash.key(r.Key)})
+			record(lane.TailRecord{Target: offsetmap.TargetOffset(r.Offset), Hash: g.hash.record(r), Key: g.hash.key(r.Key)})
 			return nil
 		})
 	})
 }
 
 // landedFrom is a batch of the target from one of its offsets on; pids are those that are ours.
-func landedFrom(v batch.View, from int64, pids ...int64) lane.Landed {
+func landedFrom(v batch.View, from offsetmap.TargetOffset, pids ...int64) lane.Landed {
 	return lane.Landed{
-		Base: from, Count: v.NextOffset() - from, Ours: slices.Contains(pids, v.ProducerID()) && !v.Control(), Marker: v.Control(),
+		Base: from, Count: v.NextOffset() - int64(from), Ours: slices.Contains(pids, v.ProducerID()) && !v.Control(), Marker: v.Control(),
 		Epoch: v.ProducerEpoch(), Sequence: v.BaseSequence(),
 	}
 }
 
-func (g *logs) Survivors(s *lane.Survivors, to int64) error {
+func (g *logs) Survivors(s *lane.Survivors, to offsetmap.SourceOffset) error {
 	var isolation int8
 	if g.flow.Committed {
 		isolation = 1
 	}
 	take := func(r batch.Record) error {
-		s.Record(lane.SourceRecord{Offset: r.Offset, Hash: g.hash.record(r), Key: g.hash.key(r.Key), Tombstone: r.Value == nil})
+		s.Record(lane.SourceRecord{Offset: offsetmap.SourceOffset(r.Offset), Hash: g.hash.record(r), Key: g.hash.key(r.Key), Tombstone: r.Value == nil})
 		return nil
 	}
 	enough := func(err error) error {
@@ -67,9 +69,9 @@ func (g *logs) Survivors(s *lane.Survivors, to int64) error {
 		}
 		return err
 	}
-	err := g.flow.sourceNet.ScanOld(g.ctx, g.head.info.TP, s.From(), to, isolation, func(v batch.View, aborted bool) error {
+	err := g.flow.sourceNet.ScanOld(g.ctx, g.head.info.TP, int64(s.From()), int64(to), isolation, func(v batch.View, aborted bool) error {
 		g.heard(0, 0)
-		b := lane.SourceBatch{Base: v.BaseOffset(), Next: v.NextOffset(), LeaderEpoch: v.LeaderEpoch(), Count: v.Count(), Blank: v.Control() || aborted}
+		b := lane.SourceBatch{Base: offsetmap.SourceOffset(v.BaseOffset()), Next: offsetmap.SourceOffset(v.NextOffset()), LeaderEpoch: v.LeaderEpoch(), Count: v.Count(), Blank: v.Control() || aborted}
 		if !s.Batch(b) {
 			return nil
 		}

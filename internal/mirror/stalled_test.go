@@ -12,15 +12,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/batch"
-	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/offsetmap"
 )
 
 // refuseWrites has the target refuse every write to one partition, as one with too few replicas, until it is told to take
 // them again.
-func (r *rig) refuseWrites(tp kafka.TP) (again func()) {
+func (r *rig) refuseWrites(tp partition.ID) (again func()) {
 	var over atomic.Bool
 	r.target.ControlKey(int16(kmsg.Produce), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		if over.Load() {
@@ -64,7 +64,7 @@ func TestStalledLedgerStopsItsLaneOnly(t *testing.T) {
 	run := r.start(r.partitions("orders"))
 	r.produce("orders", 0, 4000) // all partitions get something, heads are written
 	r.same("orders")
-	again := r.refuseWrites(kafka.TP{Topic: r.settings.Ledger, Partition: 0})
+	again := r.refuseWrites(partition.ID{Topic: r.settings.Ledger, Partition: 0})
 	r.produce("orders", 4000, 4000)
 	r.until("a word about the ledger", func() (bool, string) {
 		return log.line("our own topic cannot be written", r.settings.Ledger+"-0", "NOT_ENOUGH_REPLICAS"), ""
@@ -93,7 +93,7 @@ func TestStalledLedgerStopsItsLaneOnly(t *testing.T) {
 		var lag int64
 		for i := range int32(parts) {
 			if ledger.LaneOf("orders", i, 2) == 1 {
-				lag += r.end(r.src, kafka.TP{Topic: "orders", Partition: i}) - r.end(r.dst, kafka.TP{Topic: "A.orders", Partition: i})
+				lag += r.end(r.src, partition.ID{Topic: "orders", Partition: i}) - r.end(r.dst, partition.ID{Topic: "A.orders", Partition: i})
 			}
 		}
 		return lag == 0, fmt.Sprintf("%d records behind, %d of %d bytes used", lag, run.flow.budget.Used(), run.flow.budget.Total())
@@ -111,8 +111,8 @@ func TestHeadsDoNotPileUp(t *testing.T) {
 	l.sent()
 	m := offsetmap.New(offsetmap.Origin{})
 	_ = m.Append(offsetmap.Run{Source: 0, Target: 0, Count: 1})
-	l.contents.Heads[ledger.Partition{Topic: "t"}] = ledger.Head{Topic: "t", RemoteTopic: "A.t", ProducerID: 77, Epoch: 8, Map: m.AppendTail(nil)}
-	p := l.newPart(Partition{TP: kafka.TP{Topic: "t"}, Remote: "A.t"})
+	l.contents.Heads[partition.ID{Topic: "t"}] = ledger.Head{Topic: "t", RemoteTopic: "A.t", ProducerID: 77, Epoch: 8, Map: m.AppendTail(nil)}
+	p := l.newPart(Partition{TP: partition.ID{Topic: "t"}, Remote: "A.t"})
 	l.step(p, lane.Named{Facts: l.facts(p.Partition)})
 	for range 360 { // an hour of tries, ten seconds each
 		l.looks = nil
@@ -127,8 +127,8 @@ func TestHeadsDoNotPileUp(t *testing.T) {
 // What a look finds on the target is mirrored: it is counted, and told to MirrorMaker 2's readers.
 func TestLandedByALookIsCounted(t *testing.T) {
 	f, l, p := livePart(t)
-	var got []int64
-	f.syncs = func(_ string, _ int32, up, _ int64) { got = append(got, up) }
+	var got []offsetmap.SourceOffset
+	f.syncs = func(_ string, _ int32, up offsetmap.SourceOffset, _ offsetmap.TargetOffset) { got = append(got, up) }
 	f.sink(answerAt(p, 0, dataBatch(t, 0, 10)))
 	l.handleAll() // the unit is on its way
 	l.step(p, lane.Stop{Reason: "say"})
@@ -151,7 +151,7 @@ func TestFarFuture(t *testing.T) {
 	}
 	r.start(r.partitions("orders"))
 	r.until("all of them", func() (bool, string) {
-		end := r.end(r.dst, kafka.TP{Topic: "A.orders"})
+		end := r.end(r.dst, partition.ID{Topic: "A.orders"})
 		return end == 3, fmt.Sprintf("the remote partition ends at %d", end)
 	})
 	if log.line("partition stopped") {

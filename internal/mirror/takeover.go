@@ -15,6 +15,8 @@ import (
 	"tidemark/internal/kafka"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
+	"tidemark/internal/pause"
 )
 
 // takeOver does the steps of a take-over up to the point where partitions can be opened one by one.
@@ -23,9 +25,9 @@ import (
 // as they were, so that the next owner settles the same tails. Partition by partition, a head in the new epoch follows
 // before anything is written (MR1).
 func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, error) {
-	var t lane.Takeover
+	t := lane.Takeover{Reads: l.flow.reads()}
 	var contents *ledger.Contents
-	tp := kafka.TP{Topic: l.flow.Ledger, Partition: l.n}
+	tp := partition.ID{Topic: l.flow.Ledger, Partition: l.n}
 	for {
 		err := l.leased()
 		if err != nil {
@@ -35,15 +37,20 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 		switch t.Next() {
 		case lane.ReadLedger:
 			if contents, err = l.flow.readLedger(ctx, tp); err == nil {
-				err = cmp.Or(l.flow.layout(contents), l.flow.sameReads(ctx, contents), t.Read(l.claimedBy(contents)))
+				err = cmp.Or(l.flow.layout(contents), t.Read(l.claimedBy(contents)))
+			}
+		case lane.ReadTails:
+			if err = l.flow.readTails(ctx, contents, &t); err == nil {
+				t.Done()
 			}
 		case lane.Identify:
 			err = l.identify(ctx, &t)
 		case lane.WaitLease:
 			l.say(events.LaneUnfenced, "former", l.unreached(&t, contents), "wait", l.flow.SessionTimeout)
-			if err = wait(ctx, l.flow.SessionTimeout); err == nil {
-				t.Done()
+			if !pause.For(ctx, l.flow.SessionTimeout) {
+				return nil, 0, ctx.Err()
 			}
+			t.Done()
 		case lane.FenceOwn:
 			if err = l.fenceOwn(ctx, tp); err == nil {
 				t.Done()
@@ -53,10 +60,6 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 				t.Done()
 			}
 		case lane.Adopt:
-			// Once more: until the fences a former owner could append.
-			if err = l.flow.sameReads(ctx, contents); err != nil {
-				break
-			}
 			if err = l.begin(ctx, contents, t.How()); err == nil {
 				return contents, t.How(), l.leased()
 			}
@@ -69,7 +72,7 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 
 // claimedBy is what a ledger says about who has the lane.
 func (l *Lane) claimedBy(c *ledger.Contents) lane.Claimed {
-	got := lane.Claimed{Lost: c.ClaimLost(), Under: identityOf(c.Claim, l.flow.TransactionalID(l.n))}
+	got := lane.Claimed{Lost: c.ClaimLost(), Under: identityOf(c.Claim, l.flow.TransactionalID(l.n)), Reads: c.Reads()}
 	if c.Claim != nil {
 		got.Former = &lane.Former{Identity: lane.Identity{ProducerID: c.Claim.ProducerID, Epoch: c.Claim.Epoch}, Released: c.Claim.Released}
 	}
@@ -96,17 +99,6 @@ func (l *Lane) leased() error {
 	return errors.New("the lease of this process ran out")
 }
 
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}
-
 // layout refuses a ledger that was made for another spread of partitions over lanes.
 func (f *Flow) layout(c *ledger.Contents) error {
 	m := c.Meta
@@ -120,9 +112,9 @@ func (f *Flow) layout(c *ledger.Contents) error {
 }
 
 // readLedger reads a ledger partition to its end.
-func (f *Flow) readLedger(ctx context.Context, tp kafka.TP) (*ledger.Contents, error) {
-	end, failed := offsets(ctx, f.target, []kafka.TP{tp}, -1, false)
-	start, failedStart := offsets(ctx, f.target, []kafka.TP{tp}, -2, false)
+func (f *Flow) readLedger(ctx context.Context, tp partition.ID) (*ledger.Contents, error) {
+	end, failed := offsets[int64](ctx, f.target, []partition.ID{tp}, -1, false)
+	start, failedStart := offsets[int64](ctx, f.target, []partition.ID{tp}, -2, false)
 	if err := errors.Join(failed[tp], failedStart[tp]); err != nil {
 		return nil, err
 	}
@@ -145,10 +137,10 @@ func (f *Flow) readLedger(ctx context.Context, tp kafka.TP) (*ledger.Contents, e
 // fenceOwn fences the ledger partition and every partition of the verdicts topic, which all lanes write. Without its
 // ledger a lane can do nothing. A verdicts partition without a leader only keeps news from the groups in it, so it is
 // fenced alone before its next write, as partitions with data are.
-func (l *Lane) fenceOwn(ctx context.Context, tp kafka.TP) error {
-	own := []kafka.TP{tp}
+func (l *Lane) fenceOwn(ctx context.Context, tp partition.ID) error {
+	own := []partition.ID{tp}
 	for i := range l.flow.Lanes {
-		own = append(own, kafka.TP{Topic: l.flow.Verdicts, Partition: i})
+		own = append(own, partition.ID{Topic: l.flow.Verdicts, Partition: i})
 	}
 	_, refused, err := l.flow.target.Fence(ctx, l.txid, l.coord.get(), own)
 	if err != nil {
@@ -170,13 +162,13 @@ func (l *Lane) fenceOwn(ctx context.Context, tp kafka.TP) error {
 // fenceHeads fences every partition that was ever written. Those that cannot be fenced now (no leader, topic gone) are
 // left stopped and are fenced alone before their next write.
 func (l *Lane) fenceHeads(ctx context.Context, c *ledger.Contents) error {
-	var tps []kafka.TP
-	of := map[kafka.TP]kafka.TP{}
+	var tps []partition.ID
+	of := map[partition.ID]partition.ID{}
 	for p, h := range c.Heads {
 		if !h.Mirrored() {
 			continue // never written, so there is nothing to fence, and a marker would take offset 0 of a new topic
 		}
-		to := kafka.TP{Topic: h.RemoteTopic, Partition: p.Partition}
+		to := partition.ID{Topic: h.RemoteTopic, Partition: p.Partition}
 		of[to] = p
 		tps = append(tps, to)
 	}
@@ -197,8 +189,8 @@ func (l *Lane) fenceHeads(ctx context.Context, c *ledger.Contents) error {
 // adopt takes over what the ledger says and writes the claim. Partitions are opened as the flow names them; a head of
 // a partition that the flow does not name is kept in the ledger untouched.
 func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
-	l.ledger = l.newJournal(kafka.TP{Topic: l.flow.Ledger, Partition: l.n})
-	l.keepAt = time.Now()
+	l.ledger = l.newJournal(partition.ID{Topic: l.flow.Ledger, Partition: l.n})
+	l.upkeep = lane.NewUpkeep(l.txid, l.flow.KeepaliveEvery.Milliseconds(), l.flow.uptime())
 	for _, d := range c.Other {
 		l.say(events.LedgerDamaged, "key", d.Key, "offset", d.Offset, "error", d.Err)
 	}
@@ -222,22 +214,21 @@ func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
 // fromLedger gives a new partition what the ledger knows about it.
 func (l *Lane) fromLedger(p *part) lane.Past {
 	nothing := lane.Past{SourceEnd: -1}
-	key := ledger.Partition{Topic: p.TP.Topic, Partition: p.TP.Partition}
-	if d, bad := l.contents.HeadDamaged(key); bad {
+	if d, bad := l.contents.HeadDamaged(p.TP); bad {
 		p.damaged = fmt.Sprintf("offset %d of %s-%d: %v", d.Offset, l.flow.Ledger, l.n, d.Err)
 		return nothing
 	}
-	if b, ok := l.contents.Begins[key]; ok {
+	if b, ok := l.contents.Begins[p.TP]; ok {
 		p.begin = &b
 	}
-	h, ok := l.contents.Heads[key]
+	h, ok := l.contents.Heads[p.TP]
 	if !ok || !h.Mirrored() {
-		if d, bad := l.contents.BeginDamaged(key); bad {
+		if d, bad := l.contents.BeginDamaged(p.TP); bad {
 			p.damaged = fmt.Sprintf("offset %d of %s-%d: %v", d.Offset, l.flow.Ledger, l.n, d.Err)
 		}
 		return nothing
 	}
-	m, err := l.contents.Map(key)
+	m, err := l.contents.Map(p.TP)
 	if err != nil {
 		p.damaged = err.Error()
 		return nothing
@@ -246,7 +237,7 @@ func (l *Lane) fromLedger(p *part) lane.Past {
 		l.sayOf(p, events.MapIncomplete, "blocks", len(missing))
 	}
 	p.head = &h
-	delete(l.contents.Heads, key)
+	delete(l.contents.Heads, p.TP)
 	was := lane.Past{Map: m, SourceEnd: h.SourceEnd}
 	if _, waits := h.Waits(); h.State == ledger.Stopped && !waits {
 		was.Stopped = h.Reason

@@ -10,6 +10,7 @@ import (
 
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/partition"
 	"tidemark/offsetmap"
 )
 
@@ -47,13 +48,13 @@ func TestUnfencedIsOfTheSource(t *testing.T) {
 	c := ledger.NewContents()
 	for n := range int32(2) {
 		m := offsetmap.New(offsetmap.Origin{})
-		c.Heads[ledger.Partition{Topic: "orders", Partition: n}] = ledger.Head{Topic: "orders", Partition: n, RemoteTopic: "A.orders", ProducerID: 77, Epoch: 8, Map: m.AppendTail(nil)}
+		c.Heads[partition.ID{Topic: "orders", Partition: n}] = ledger.Head{Topic: "orders", Partition: n, RemoteTopic: "A.orders", ProducerID: 77, Epoch: 8, Map: m.AppendTail(nil)}
 	}
 	r.leaderless("A.orders", 1)
 	if err := l.fenceHeads(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if why := l.unfenced[kafka.TP{Topic: "orders", Partition: 1}]; len(l.unfenced) != 1 || !errors.Is(why, kafka.ErrNoLeader) {
+	if why := l.unfenced[partition.ID{Topic: "orders", Partition: 1}]; len(l.unfenced) != 1 || !errors.Is(why, kafka.ErrNoLeader) {
 		t.Errorf("%v", l.unfenced)
 	}
 }

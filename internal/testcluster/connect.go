@@ -48,7 +48,7 @@ func ConnectStandalone(ctx context.Context, worker map[string]string, connectors
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	jvm := jvmArgs{libs: libs, logging: dir, heapMB: heapMB, fullJIT: true}
+	jvm := jvmArgs{libs: libs, logging: dir, heapMB: heapMB}
 	p, err := start(command{
 		name: "Connect standalone",
 		argv: jvm.argv("org.apache.kafka.connect.cli.ConnectStandalone", args...),

@@ -82,13 +82,17 @@ func JavaArgs(client, options map[string]string) []string {
 // properties. It runs when this returns, but takes some 15 s before it mirrors
 // its first record. Stop removes its files.
 func MirrorMaker(ctx context.Context, props map[string]string) (*Process, error) {
-	const heapMB = 1024
-	return MirrorMakerHeap(ctx, props, heapMB)
+	return mirrorMaker(ctx, props, jvmArgs{heapMB: 1024})
 }
 
-// MirrorMakerHeap is MirrorMaker with a maximum heap, for benchmarks: at a load
-// that fills the machine it needs more than a test does.
+// MirrorMakerHeap is MirrorMaker with a maximum heap and a JVM that optimises as
+// in production, for benchmarks: at a load that fills the machine it needs more
+// than a test does.
 func MirrorMakerHeap(ctx context.Context, props map[string]string, heapMB int) (*Process, error) {
+	return mirrorMaker(ctx, props, jvmArgs{heapMB: heapMB, fullJIT: true})
+}
+
+func mirrorMaker(ctx context.Context, props map[string]string, jvm jvmArgs) (*Process, error) {
 	libs, err := Libs(ctx)
 	if err != nil {
 		return nil, err
@@ -101,7 +105,7 @@ func MirrorMakerHeap(ctx context.Context, props map[string]string, heapMB int) (
 	if err := errors.Join(writeProps(file, props), writeLogging(dir)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	jvm := jvmArgs{libs: libs, logging: dir, heapMB: heapMB, fullJIT: true}
+	jvm.libs, jvm.logging = libs, dir
 	p, err := start(command{
 		name: "MirrorMaker 2",
 		argv: jvm.argv("org.apache.kafka.connect.mirror.MirrorMaker", file),

@@ -14,6 +14,7 @@ import (
 // TestMirrorMakerFormattersAndTranslate runs Kafka's own mirror from source to
 // target, and reads what it has left with Kafka's own readers and our oracle.
 func TestMirrorMakerFormattersAndTranslate(t *testing.T) {
+	t.Parallel()
 	ctx := within(t)
 	source, target := shared.source, shared.target
 	l := Load{Topic: "mirrored", Partitions: 2, Count: 100}

@@ -4,8 +4,6 @@ package testcluster
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -138,12 +136,10 @@ func (r *Real) boot(ctx context.Context) error {
 	if err := r.layout(); err != nil {
 		return err
 	}
-	g, gctx := errgroup.WithContext(ctx)
 	for _, n := range r.nodes {
-		g.Go(func() error { return r.format(gctx, n) })
-	}
-	if err := g.Wait(); err != nil {
-		return err
+		if err := r.format(ctx, n); err != nil {
+			return err
+		}
 	}
 	for _, n := range r.nodes {
 		if err := r.launch(n); err != nil {
@@ -155,12 +151,7 @@ func (r *Real) boot(ctx context.Context) error {
 
 // layout chooses ports and writes the files that brokers read.
 func (r *Real) layout() (err error) {
-	var seed [16]byte
-	if _, err := rand.Read(seed[:]); err != nil {
-		return fmt.Errorf("draw cluster id: %w", err)
-	}
-	seed[0] &= 0x3f // a leading '-' would look like an option to the storage tool
-	r.id = base64.RawURLEncoding.EncodeToString(seed[:])
+	r.id = newUUID()
 	if r.opts.Security.tls() {
 		if r.certs, err = newCertificates(r.dir, r.opts.CertificateName); err != nil {
 			return err
@@ -197,22 +188,6 @@ func (r *Real) layout() (err error) {
 		}
 	}
 	return writeLogging(r.dir)
-}
-
-// format writes the cluster id, the feature levels and the SCRAM users into the
-// node's empty log directory.
-func (r *Real) format(ctx context.Context, n *node) error {
-	args := []string{"format", "-t", r.id, "-c", n.propsFile()}
-	args = append(args, scramArgs(r.opts)...)
-	for name, level := range r.opts.Features {
-		args = append(args, "--feature", fmt.Sprintf("%s=%d", name, level))
-	}
-	jvm := jvmArgs{libs: r.libs, logging: r.dir, heapMB: 128}
-	_, err := runCommand(ctx, jvm.argv("kafka.tools.StorageTool", args...), "")
-	if err != nil {
-		return fmt.Errorf("format broker %d: %w", r.NodeID(n.index), err)
-	}
-	return nil
 }
 
 // launch starts the node's process, which must not be running.

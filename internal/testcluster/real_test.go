@@ -23,6 +23,7 @@ import (
 // TestShapesOnRealBrokers fills the standard set and checks that each topic is
 // what its shape says, down to the batches on the broker.
 func TestShapesOnRealBrokers(t *testing.T) {
+	t.Parallel()
 	ctx := within(t)
 	r := shared.source
 	cl := r.Client(t)
@@ -152,6 +153,7 @@ func TestFreeze(t *testing.T) {
 // TestKcatAndJava has four implementations write and read one topic each:
 // records of Go, C and Java must reach all three.
 func TestKcatAndJava(t *testing.T) {
+	t.Parallel()
 	ctx := within(t)
 	r := shared.source
 	for _, codec := range Codecs() {
@@ -223,6 +225,7 @@ func readByGroups(ctx context.Context, t *testing.T, r *Real, topic string) {
 }
 
 func TestJavaTransactions(t *testing.T) {
+	t.Parallel()
 	ctx := within(t)
 	r := shared.source
 	must(t, CreateTopic(ctx, r.ClientOpts(), "java-transactions", 1, nil))
@@ -245,12 +248,14 @@ func TestJavaTransactions(t *testing.T) {
 // TestSecuredClusters starts one cluster for each kind of security and reaches
 // it from Go, C and Java.
 func TestSecuredClusters(t *testing.T) {
+	t.Parallel()
 	for _, o := range []RealOptions{
 		{Name: "sasl", Security: SASLPlaintext, Features: map[string]int{"transaction.version": 0}},
 		{Name: "tls", Security: SSL, Authorizer: true},
 		{Name: "sasl-tls", Security: SASLSSL, Authorizer: true, Users: []User{{"bob", "bob-secret"}}},
 	} {
 		t.Run(o.Name, func(t *testing.T) {
+			t.Parallel()
 			ctx := within(t)
 			r, err := StartReal(ctx, o)
 			must(t, err)
@@ -297,6 +302,7 @@ func checkMechanisms(ctx context.Context, t *testing.T, r *Real) {
 // TestThreeBrokers loses one of three: the other two go on, and the lost one
 // comes back with its replicas in sync.
 func TestThreeBrokers(t *testing.T) {
+	t.Parallel()
 	ctx := within(t)
 	began := time.Now()
 	r, err := StartReal(ctx, RealOptions{Name: "three", Brokers: 3})
@@ -331,6 +337,7 @@ func TestThreeBrokers(t *testing.T) {
 }
 
 func TestStartRealSaysWhyABrokerEnded(t *testing.T) {
+	t.Parallel()
 	ctx := within(t)
 	_, err := StartReal(ctx, RealOptions{Name: "broken", Props: map[string]string{"num.io.threads": "0"}})
 	if err == nil || !strings.Contains(err.Error(), "num.io.threads") {

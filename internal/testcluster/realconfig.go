@@ -60,7 +60,7 @@ func (r *Real) brokerProps(n *node) map[string]string {
 		"listeners":                      listeners,
 		"inter.broker.listener.name":     inter,
 		"listener.security.protocol.map": clientListener + ":" + r.opts.Security.protocol() + "," + controllerListener + ":PLAINTEXT," + internalListener + ":PLAINTEXT," + frontListener + ":PLAINTEXT",
-		"log.dirs":                       filepath.Join(n.dir, "data"),
+		"log.dirs":                       n.dataDir(),
 
 		"auto.create.topics.enable":                        "false",
 		"default.replication.factor":                       replicas,

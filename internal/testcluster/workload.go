@@ -114,13 +114,40 @@ func vary(r *kgo.Record, seq int64) {
 
 // Produce writes a load with an idempotent producer and waits for all acks.
 func Produce(ctx context.Context, conn []kgo.Opt, l Load) error {
-	cl, err := producer(conn, l)
+	p, err := NewProducer(conn, l)
 	if err != nil {
 		return err
 	}
-	defer cl.Close()
-	return produce(ctx, cl, l.withStart(), 0, l.Count)
+	defer p.Close()
+	return p.Write(ctx, l.First)
 }
+
+// Producer writes loads that differ in their first sequence number only. One
+// for each of them would cost the brokers more than the records do: connections,
+// metadata, a producer id.
+type Producer struct {
+	cl   *kgo.Client
+	load Load
+}
+
+// NewProducer makes an idempotent producer of loads such as l.
+func NewProducer(conn []kgo.Opt, l Load) (*Producer, error) {
+	cl, err := producer(conn, l)
+	if err != nil {
+		return nil, err
+	}
+	return &Producer{cl: cl, load: l}, nil
+}
+
+// Write writes the load from sequence number first on and waits for all acks.
+func (p *Producer) Write(ctx context.Context, first int64) error {
+	l := p.load.withStart()
+	l.First = first
+	return produce(ctx, p.cl, l, 0, l.Count)
+}
+
+// Close ends the producer. What is not acknowledged is given up.
+func (p *Producer) Close() { p.cl.Close() }
 
 func producer(conn []kgo.Opt, l Load, more ...kgo.Opt) (*kgo.Client, error) {
 	codec, err := l.Codec.kgo()

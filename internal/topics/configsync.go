@@ -53,12 +53,13 @@ func (s *Syncer) FollowSettings(ctx context.Context) error {
 }
 
 // follow makes the settings of remote topics those of their source topics, where they differ. A topic that cannot be
-// changed stops nobody: it is tried again with the next look and says why once.
-func (s *Syncer) follow(ctx context.Context, states []*State, source, target map[string]map[string]kafka.ConfigEntry) {
+// changed stops nobody: it is tried again with the next look and says why once. An error is that rights could not be asked for.
+func (s *Syncer) follow(ctx context.Context, states []*State, source, target map[string]map[string]kafka.ConfigEntry) error {
 	if s.rules.FollowConfigs <= 0 {
-		return
+		return nil
 	}
 	wanted := map[string]map[string]*string{} // by remote topic
+	idle := map[string]bool{}                 // remote topics with nothing to change
 	for _, st := range states {
 		f := s.follows[st.Name]
 		if f == nil || f.source != st.SourceID || f.target != st.TargetID {
@@ -70,27 +71,26 @@ func (s *Syncer) follow(ctx context.Context, states []*State, source, target map
 		changes, f.ours = Follow(entries(source[st.Name]), entries(target[st.Remote]), f.ours, s.rules.ConfigExcluded)
 		f.again = false
 		switch {
+		case !s.owns(st.Name): // another worker's; it also says what is wrong
+			f.told, f.refused = "", ""
 		case len(changes) == 0:
 			f.told = ""
-			s.heals(st, f)
-		case s.rules.Owns == nil || s.rules.Owns(st.Name):
+			idle[st.Remote] = true
+		default:
 			wanted[st.Remote] = changes
-		default: // another worker's; it also says what is wrong
-			f.told, f.refused = "", ""
 		}
 	}
 	defer s.remember(states)
-	if len(wanted) == 0 {
-		return
-	}
 	made, refused := s.change(ctx, wanted)
+	denied, err := s.target.CannotAlterConfigs(ctx, slices.Sorted(maps.Keys(idle))) // known before the day when a change is due
+	maps.Copy(refused, denied)
 	var news []*State
 	for _, st := range states {
 		f, done, why := s.follows[st.Name], made[st.Remote], refused[st.Remote]
 		if len(done) > 0 {
 			s.changed(st, f, done)
 		}
-		if why == nil && len(done) > 0 {
+		if why == nil && (len(done) > 0 || idle[st.Remote] && err == nil) {
 			s.heals(st, f)
 		}
 		if why != nil && f.refused != why.Error() {
@@ -101,6 +101,7 @@ func (s *Syncer) follow(ctx context.Context, states []*State, source, target map
 	if ctx.Err() == nil {
 		s.complain(news, refused)
 	}
+	return err
 }
 
 // recall adds what the last owner of the topic kept to what this worker saw.
@@ -167,6 +168,9 @@ func (s *Syncer) heals(st *State, f *followed) {
 // not know must not keep retention from following.
 func (s *Syncer) change(ctx context.Context, wanted map[string]map[string]*string) (made map[string]map[string]*string, refused map[string]error) {
 	made = map[string]map[string]*string{}
+	if len(wanted) == 0 {
+		return made, map[string]error{}
+	}
 	refused, err := s.target.AlterConfigs(ctx, wanted)
 	for remote, changes := range wanted {
 		why := refused[remote]

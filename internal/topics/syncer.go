@@ -301,8 +301,7 @@ func (s *Syncer) settings(ctx context.Context, all []State, news []int) error {
 		readable = append(readable, st)
 	}
 	s.tellUnread(looked)
-	s.follow(ctx, readable, sc, tc)
-	return nil
+	return s.follow(ctx, readable, sc, tc)
 }
 
 func value(c map[string]kafka.ConfigEntry, key string) string {

@@ -46,10 +46,6 @@ type Input struct {
 	// Committed is the group's committed source offset, the next record to read;
 	// Unknown if there is none.
 	Committed offsetmap.SourceOffset
-	// CommitTopicID is the id of the source topic that the position belongs to,
-	// MapTopicID that of the one the map belongs to. Zero ids are not compared:
-	// transactional commits and old brokers do not carry one.
-	CommitTopicID, MapTopicID [16]byte
 
 	// Stopped is why the mirror stopped the partition, "" if it did not.
 	Stopped string
@@ -98,19 +94,12 @@ func Judge(in Input) Verdict {
 	case in.Committed < 0:
 		// Brokers accept any number (an admin's mistake); it is no offset.
 		return none(NeverCommitted, fmt.Sprintf("the committed number %d is no offset", in.Committed))
-	case in.anotherIncarnation():
-		return none(IncarnationChanged, fmt.Sprintf("committed on topic id %x, mirrored is %x", in.CommitTopicID, in.MapTopicID))
 	case in.Stopped != "":
 		return none(PartitionStopped, in.Stopped)
 	case in.Map == nil:
 		return none(Pending, in.Absent)
 	}
 	return in.within(in.position())
-}
-
-func (in Input) anotherIncarnation() bool {
-	var zero [16]byte
-	return in.CommitTopicID != zero && in.MapTopicID != zero && in.CommitTopicID != in.MapTopicID
 }
 
 // position is the map's answer as a verdict, before the target's log is looked at.

@@ -181,12 +181,10 @@ func TestJudgeTransactions(t *testing.T) {
 }
 
 func TestJudgeRefusals(t *testing.T) {
-	id := func(b byte) (a [16]byte) { a[15] = b; return a }
 	all := func(in *Input) { // everything is in the way at once
 		in.GroupFiltered, in.TopicFiltered = `excluded by groups.exclude pattern "x"`, `not included by topics ("y")`
 		in.NotMirrored = Refusal{"deleted on the source", true}
 		in.Denied = "DESCRIBE on group billing"
-		in.CommitTopicID, in.MapTopicID = id(1), id(2)
 		in.Stopped = "record of 3 MB is too large"
 		in.Map, in.Absent = nil, "no worker owns lane 3"
 	}
@@ -203,7 +201,6 @@ func TestJudgeRefusals(t *testing.T) {
 	mirrored := func(in *Input) { in.NotMirrored = Refusal{} }
 	waits := func(in *Input) { in.NotMirrored.Final = false }
 	allowed := func(in *Input) { in.Denied = "" }
-	same := func(in *Input) { in.MapTopicID = in.CommitTopicID }
 	running := func(in *Input) { in.Stopped = "" }
 	final := none(TopicNotMirrored, "deleted on the source")
 	final.Settled = true
@@ -215,15 +212,8 @@ func TestJudgeRefusals(t *testing.T) {
 		{"denied", less(group, topic, mirrored), 105, none(PermissionMissing, "DESCRIBE on group billing"), "a permission is missing: DESCRIBE on group billing"},
 		{"never committed", less(group, topic, mirrored, allowed), Unknown, none(NeverCommitted, ""), "the group never committed a position here"},
 		{"nonsense committed", less(group, topic, mirrored, allowed), -7, none(NeverCommitted, "the committed number -7 is no offset"), "the group never committed a position here: the committed number -7 is no offset"},
-		{
-			"incarnation", less(group, topic, mirrored, allowed), 105,
-			none(IncarnationChanged, "committed on topic id 00000000000000000000000000000001, mirrored is 00000000000000000000000000000002"),
-			"the topic was created anew, old positions do not carry over: committed on topic id 00000000000000000000000000000001, mirrored is 00000000000000000000000000000002",
-		},
-		{"stopped", less(group, topic, mirrored, allowed, same), 105, none(PartitionStopped, "record of 3 MB is too large"), "the partition is stopped: record of 3 MB is too large"},
-		{"pending", less(group, topic, mirrored, allowed, same, running), 105, none(Pending, "no worker owns lane 3"), "no answer yet: no worker owns lane 3"},
-		{"no topic id with the commit", func(in *Input) { in.MapTopicID = id(2) }, 105, Verdict{Kind: Exact, Target: 15}, "exact at offset 15"},
-		{"no topic id with the map", func(in *Input) { in.CommitTopicID = id(2) }, 105, Verdict{Kind: Exact, Target: 15}, "exact at offset 15"},
+		{"stopped", less(group, topic, mirrored, allowed), 105, none(PartitionStopped, "record of 3 MB is too large"), "the partition is stopped: record of 3 MB is too large"},
+		{"pending", less(group, topic, mirrored, allowed, running), 105, none(Pending, "no worker owns lane 3"), "no answer yet: no worker owns lane 3"},
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"tidemark/internal/translate"
+	"tidemark/offsetmap"
 )
 
 // Version is the row format that this build reads and writes.
@@ -59,7 +60,7 @@ type Row struct {
 // Commit is one committed offset on the source.
 type Commit struct {
 	Group    string
-	Offset   int64
+	Offset   offsetmap.SourceOffset
 	Metadata string
 }
 
