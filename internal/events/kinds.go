@@ -12,6 +12,9 @@ const (
 	RecordsLost        Kind = "source records were removed before they were mirrored"
 	SourceTruncated    Kind = "source log was truncated"
 	OthersWrite        Kind = "another producer writes to the remote topic: if that is a mirror too, such as a MirrorMaker 2 under the same alias, its records stand there twice"
+	RecordsSkipped     Kind = "source offsets are passed over, as somebody has decided (tidemark controls)"
+	PartitionAnew      Kind = "partition is copied anew, as somebody has decided (tidemark controls)"
+	PartitionForgotten Kind = "partition is forgotten, as somebody has decided (tidemark controls)"
 	MapIncomplete      Kind = "blocks of the offset map are missing or damaged: positions there are bounded, not exact"
 )
 
