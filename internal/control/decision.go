@@ -23,6 +23,9 @@ const (
 	Throttle Kind = "throttle" // how many bytes a second the flow may copy
 )
 
+// TopicName is the topic on the target that holds the decisions about what comes from a source.
+func TopicName(source string) string { return "tidemark-controls." + source + ".internal" }
+
 // AllPartitions is the Partition of a Scope that is not about one.
 const AllPartitions = -1
 
