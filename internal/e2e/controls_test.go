@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"tidemark/internal/ledger"
 	"tidemark/internal/status"
 	"tidemark/internal/testcluster"
 )
@@ -169,5 +170,41 @@ func TestControlsAnew(t *testing.T) {
 	if out, _ := f.tool("status"); strings.Contains(out, "cta-gone") {
 		t.Errorf("status still shows it:\n%s", out)
 	}
+	f.healthy(60 * time.Second)
+}
+
+// TestControlsDamagedHead: a partition whose record in the ledger is damaged is copied anew from where somebody says, after a
+// fence of its own. A decision that was obeyed before the damage does not count again.
+func TestControlsDamagedHead(t *testing.T) {
+	t.Parallel()
+	const topic = "ctd-t"
+	f := newFlow(t, "ctd", topic, "none", "")
+	f.topic(topic, 1, nil)
+	f.produce(testcluster.Load{Topic: topic, Partitions: 1, Count: 50})
+	w := f.process()
+	f.copied(topic, testcluster.ReadCommitted)
+	f.decides(0, []string{"restart", "FILE", topic, "--from", "latest", "--yes"}, "in force after")
+	if err := w.end(syscall.SIGTERM, 30*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	key := ledger.Key{Kind: ledger.KindHead, Topic: topic}.String()
+	cl := suite.target.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	rec := &kgo.Record{Topic: ledger.TopicName("ctd"), Partition: ledger.LaneOf(topic, 0, 4), Key: []byte(key), Value: []byte("\x01garbage")}
+	if err := cl.ProduceSync(t.Context(), rec).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	f.process()
+	f.red(topic, "the ledger's record of this partition is damaged")
+	was := f.sum(topic)
+	f.produce(testcluster.Load{Topic: topic, Partitions: 1, First: 50, Count: 10})
+	f.decides(0, []string{"restart", "FILE", topic, "0", "--from", "55", "--yes"}, "from source offset 55", "in force after")
+	f.until(60*time.Second, "the last five records", func(ctx context.Context) (bool, string) {
+		recs, err := testcluster.Read(ctx, f.targetClient(), f.remote(topic), testcluster.ReadUncommitted)
+		if err != nil || len(recs) < 55 {
+			return false, fmt.Sprint(len(recs), err)
+		}
+		seq, _ := recs[50].Seq()
+		return len(recs) == 55 && seq == 55 && recs[50].Offset >= was, fmt.Sprintf("%d records, the 51st is %d at %d", len(recs), seq, recs[50].Offset)
+	})
 	f.healthy(60 * time.Second)
 }

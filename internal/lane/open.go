@@ -10,8 +10,8 @@ import (
 
 // Why a partition stops for good when a topic has another id than the one that was mirrored.
 const (
-	recreatedSource = "the source topic was deleted and created again (its topic id changed): positions of the old one do not carry over; docs/stopped.md says how to mirror it anew"
-	recreatedRemote = "the remote topic was deleted and created again: what was mirrored is gone; docs/stopped.md says how to mirror it anew"
+	recreatedSource = "the source topic was deleted and created again (its topic id changed): positions of the old one do not carry over; tidemark restart copies it anew (docs/stopped.md)"
+	recreatedRemote = "the remote topic was deleted and created again: what was mirrored is gone; tidemark restart copies it anew (docs/stopped.md)"
 )
 
 // Known is what a look at both logs of a partition begins with.
@@ -108,7 +108,7 @@ func filled(k Known, e Ends) string {
 	if e.TargetEnd <= e.TargetStart {
 		return ""
 	}
-	return fmt.Sprintf("remote topic %s holds %d offsets that Tidemark did not write (%s): use another alias or policy, or delete the remote topic to mirror it anew",
+	return fmt.Sprintf("remote topic %s holds %d offsets that Tidemark did not write (%s): use another alias or policy, or delete the remote topic, or copy it anew behind them (tidemark restart)",
 		k.Remote, e.TargetEnd-e.TargetStart, cmp.Or(k.Filler, "another mirror, or an alias that meant another cluster"))
 }
 

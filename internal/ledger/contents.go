@@ -248,6 +248,12 @@ func (c *Contents) damagedAt(p partition.ID, kind Kind) (Damage, bool) {
 	return Damage{}, false
 }
 
+// DropBegin says that mirroring of a partition begins with its oldest record, whatever was found about it.
+func (c *Contents) DropBegin(p partition.ID) {
+	delete(c.Begins, p)
+	c.healed(p, Key{Kind: KindBegin, Topic: p.Topic, Partition: p.Partition})
+}
+
 // Forget drops all that is known of a partition.
 func (c *Contents) Forget(p partition.ID) {
 	delete(c.Heads, p)

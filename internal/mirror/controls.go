@@ -106,6 +106,24 @@ func restart(d control.Decision) lane.Restart {
 	return r
 }
 
+// beginAnew writes down where a new copy begins, ahead of its first head: what lies below an end, an offset or a time that
+// somebody chose was left out, and nobody's position there is exact.
+func (l *Lane) beginAnew(p *part, m *offsetmap.Map) {
+	r := p.core.Controls().Restart
+	if m == nil || r.Incarnation == 0 || m.Origin().Incarnation != r.Incarnation || !r.Due(p.core.Map()) {
+		return
+	}
+	p.damaged, p.begin = "", nil
+	if r.From != lane.FromEarliest {
+		p.begin = &ledger.Begin{TopicID: m.Origin().SourceTopicID, Offset: m.Origin().SourceStart}
+		l.contents.SetBegin(p.TP, *p.begin)
+		l.writeBegin(p.TP, *p.begin)
+		return
+	}
+	l.contents.DropBegin(p.TP)
+	l.ledger.add([]byte(ledger.Key{Kind: ledger.KindBegin, Topic: p.TP.Topic, Partition: p.TP.Partition}.String()), nil, nil)
+}
+
 // forgetTopics drops what the lane knows of topics that people have ended. What the flow still names waits until it does not.
 func (l *Lane) forgetTopics() (waits bool) {
 	for _, d := range l.controls.Forgotten() {

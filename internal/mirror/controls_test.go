@@ -211,6 +211,11 @@ func TestCopiedAnew(t *testing.T) {
 			if first := got[50]; first != fmt.Sprintf("seq=%d", 50-c.want) {
 				t.Errorf("the new copy begins with %s", first)
 			}
+			// Whoever has read ten records goes on exactly only where all others are in the new copy.
+			v := r.judged(run, "g", tp, 10, func(v translate.Verdict) bool { return v.Kind != translate.Pending })
+			if whole := c.want >= 40; v.IsExact() != whole {
+				t.Errorf("the position 10 is %v", v)
+			}
 			run.kill()
 			run.wg.Wait()
 			run = r.start(ps)

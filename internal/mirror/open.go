@@ -69,7 +69,8 @@ type head struct {
 
 func (l *Lane) headOf(k look) head {
 	p := k.part
-	h := head{info: p.Partition, fence: l.unfenced[p.TP] != nil, pid: -1}
+	// A partition whose head is damaged was not fenced with the others. That is no harm until it is written again.
+	h := head{info: p.Partition, fence: l.unfenced[p.TP] != nil || p.damaged != "" && p.core.Controls().Restart.Incarnation != 0, pid: -1}
 	h.known = lane.Known{
 		Facts: l.facts(p.Partition), Map: p.core.Map(), Damaged: p.damaged, Again: k.again, Remote: p.Remote, Filler: l.flow.Filler,
 		Restart: p.core.Controls().Restart, Committed: l.flow.Committed, SourceCompacts: p.SourceCompacts, TargetCompacts: p.TargetCompacts,
@@ -241,6 +242,7 @@ func (l *Lane) lookEnded(e lookEnded) {
 	}
 	if e.out.Err == "" {
 		l.settleBegin(p, e.begins)
+		l.beginAnew(p, e.out.Map)
 	}
 	l.step(p, e.out)
 	if p.core.Opened() {
