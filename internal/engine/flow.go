@@ -57,6 +57,7 @@ type flow struct {
 	mirror                 *mirror.Flow
 	members                *members
 	positions              *positions
+	decisions              *decisions
 	topics                 *topics.Syncer
 	emitSource             *kafka.Client // plain producer for offset syncs on the source
 }
@@ -279,7 +280,10 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	settings.Report, settings.Events = f.members.doing, f.events
+	if f.decisions, err = newDecisions(f); err != nil {
+		return err
+	}
+	settings.Report, settings.Events, settings.ReadControls = f.members.doing, f.events, f.decisions.read
 	f.mirror = mirror.NewFlow(settings, mirror.Clients{Source: f.source, Target: f.target, SourceMeta: f.sourceMeta, TargetMeta: f.targetMeta, Reads: reads, Writes: writes}, l, f.positions.offerSync, f.log)
 	defer f.mirror.Close()
 	defer opts.Watch.add(f.mirror)()
@@ -296,6 +300,7 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	g.Go(func() error { return f.guard(work) })
 	g.Go(func() error { return f.followACLs(work) })
 	g.Go(func() error { return f.positions.run(work) })
+	g.Go(func() error { return f.decisions.follow(work) })
 	g.Go(func() error { return f.heartbeats(work) })
 	if f.members.client, err = f.enter(); err != nil {
 		stopWork()

@@ -12,6 +12,9 @@ const (
 	RecordsLost        Kind = "source records were removed before they were mirrored"
 	SourceTruncated    Kind = "source log was truncated"
 	OthersWrite        Kind = "another producer writes to the remote topic: if that is a mirror too, such as a MirrorMaker 2 under the same alias, its records stand there twice"
+	RecordsSkipped     Kind = "source offsets are passed over, as somebody has decided (tidemark controls)"
+	PartitionAnew      Kind = "partition is copied anew, as somebody has decided (tidemark controls)"
+	PartitionForgotten Kind = "partition is forgotten, as somebody has decided (tidemark controls)"
 	MapIncomplete      Kind = "blocks of the offset map are missing or damaged: positions there are bounded, not exact"
 )
 
@@ -40,6 +43,8 @@ const (
 	LanesLost      Kind = "lanes lost: the group's coordinator does not count this process as a member"
 	TargetAway     Kind = "the target does not answer: nothing is written to it until it does"
 	TargetBack     Kind = "the target answers again"
+	DecisionsAway  Kind = "what people decide about the flow cannot be read, trying again: what was in force stays so (tidemark controls)"
+	DecisionsBack  Kind = "what people decide about the flow is read again"
 	NotMember      Kind = "this process is not in the lane group, trying again"
 	LeaveFailed    Kind = "could not leave the lane group, which counts this process as a member until its session ends"
 	OtherFile      Kind = "another worker of this flow runs with another file: what is mirrored depends on who has which lane; start all workers with one file"
@@ -96,7 +101,7 @@ func (k Kind) calm() bool {
 	case PartitionGoesOn, PartitionFenced, JournalWritten, FirstStart, SourceBack, LaneTaken,
 		PositionsWhole, PositionsBack, CommitsBack, GroupsSummary, EmitBack, TopicCreated,
 		TopicReady, RulesBack, RulesOff, RuleCopied, RulesOfSource, SettingsFollow,
-		SettingsBack, SettingsRead, LanesAssigned, LanesRevoked, TargetBack, SameFile,
+		SettingsBack, SettingsRead, DecisionsBack, LanesAssigned, LanesRevoked, TargetBack, SameFile,
 		OtherFileGone, LaneRuns, Group:
 		return true
 	default:

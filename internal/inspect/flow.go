@@ -205,7 +205,7 @@ func (r *Reader) headRow(c *ledger.Contents, lane int32, p partition.ID, h ledge
 		w.ours = append(w.ours, c.Claim.ProducerID)
 	}
 	if _, chosen := c.Beginning(p, w.sourceID); chosen && m.Origin().SourceStart > 0 {
-		w.remark(fmt.Sprintf("begins at source offset %d (%s: latest)", m.Origin().SourceStart, cmp.Or(r.cfg.FlowKey("Start"), "auto.offset.reset")))
+		w.remark(fmt.Sprintf("begins at source offset %d, by choice", m.Origin().SourceStart))
 	}
 	t, known := src.topics[p.Topic]
 	switch {

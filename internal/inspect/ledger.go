@@ -152,6 +152,10 @@ func meaning(rec topiclog.Record) string {
 		if r, err := ledger.DecodeReads(rec.Value); err == nil {
 			return "the source is read with " + r.Isolation.String() + " by " + r.Owner
 		}
+	case ledger.KindObeys:
+		if o, err := ledger.DecodeObeys(rec.Value); err == nil {
+			return fmt.Sprintf("what people decided is in force below offset %d of the controls topic, by %s", o.Below, o.Owner)
+		}
 	case ledger.KindHead:
 		if h, err := ledger.DecodeHead(k, rec.Value); err == nil {
 			word := "running"
