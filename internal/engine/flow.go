@@ -58,6 +58,7 @@ type flow struct {
 	members                *members
 	positions              *positions
 	topics                 *topics.Syncer
+	keeps                  time.Duration // the target's offsets.retention.minutes
 	emitSource             *kafka.Client // plain producer for offset syncs on the source
 }
 
@@ -338,6 +339,7 @@ func (f *flow) join() (*kafka.Client, error) {
 
 func (f *flow) settings(ctx context.Context, opts Options) mirror.Settings {
 	expiry := f.expirations(ctx)
+	f.keeps = expiry.offsets
 	limits := lane.DefaultLimits()
 	limits.OldAfter = (expiry.producer - min(expiry.producer/4, time.Hour)).Milliseconds()
 	reads, writes := f.client(config.SourceConsumer).Client, f.client(config.RecordProducer).Client
@@ -366,23 +368,28 @@ func (f *flow) filler(ctx context.Context) string {
 	return "a MirrorMaker 2 did, its topic " + name + " is there"
 }
 
-// expirations are how long the target remembers a producer's state and an idle transactional id.
-type expirations struct{ producer, txn time.Duration }
+// expirations are how long the target remembers a producer's state, an idle transactional id, and a group's offsets.
+type expirations struct{ producer, txn, offsets time.Duration }
 
 // expirations reads the brokers' settings. What cannot be read counts as Kafka's default, and longer than that is not
 // relied on.
 func (f *flow) expirations(ctx context.Context) expirations {
-	e := expirations{producer: 24 * time.Hour, txn: 7 * 24 * time.Hour}
-	const producer, txn = "producer.id.expiration.ms", "transactional.id.expiration.ms"
-	got, err := f.target.BrokerConfigs(ctx, producer, txn)
+	const day = 24 * time.Hour
+	e := expirations{producer: day, txn: 7 * day, offsets: 7 * day}
+	const producer, txn, offsets = "producer.id.expiration.ms", "transactional.id.expiration.ms", "offsets.retention.minutes"
+	got, err := f.target.BrokerConfigs(ctx, producer, txn, offsets)
 	if err != nil {
 		f.log.Warn("how long the target remembers producers cannot be read, taking Kafka's defaults: where its brokers are set to less than a day, a batch can stand twice after a fault",
 			"settings", producer+", "+txn, "error", err)
 	}
-	for key, least := range map[string]*time.Duration{producer: &e.producer, txn: &e.txn} {
+	for key, least := range map[string]*time.Duration{producer: &e.producer, txn: &e.txn, offsets: &e.offsets} {
+		unit := time.Millisecond
+		if key == offsets {
+			unit = time.Minute
+		}
 		for _, value := range got[key] {
-			if ms, err := strconv.ParseInt(value, 10, 64); err == nil && ms > 0 {
-				*least = min(*least, time.Duration(ms)*time.Millisecond)
+			if n, err := strconv.ParseInt(value, 10, 64); err == nil && n > 0 && n < int64(*least/unit) {
+				*least = time.Duration(n) * unit // in this order: the largest values do not fit
 			}
 		}
 	}
