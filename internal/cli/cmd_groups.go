@@ -88,8 +88,8 @@ func unknown(cfg *config.Config, s status.Groups, names []string) error {
 	for _, name := range names {
 		i := slices.IndexFunc(s.Groups, func(g status.Group) bool { return g.Group == name })
 		left := slices.ContainsFunc(s.Excluded, func(x status.Excluded) bool { return x.Group == name })
-		if left || i >= 0 && len(s.Groups[i].Positions) > 0 {
-			continue
+		if left || i >= 0 && len(s.Groups[i].Positions)+len(s.Groups[i].TargetOnly) > 0 {
+			continue // it is shown
 		}
 		switch alias := strings.TrimSuffix(name, "-"); {
 		case alias != name && cfg.Clusters[alias].Alias != "":
@@ -97,6 +97,8 @@ func unknown(cfg *config.Config, s status.Groups, names []string) error {
 			out = append(out, fmt.Sprintf("there is no group %q; if it was to be a flow: %v", name, err))
 		case !s.Source.Reached:
 			out = append(out, fmt.Sprintf("%s has no position of group %q, and the source cannot be asked why", has, name))
+		case i >= 0 && s.Groups[i].Denied != "":
+			out = append(out, fmt.Sprintf("%s has no position of group %q, and the source does not tell: %s", has, name, s.Groups[i].Denied))
 		case i >= 0 && s.Groups[i].SourceState != "":
 			out = append(out, fmt.Sprintf("group %q is on the source and has committed nothing there", name))
 		default:

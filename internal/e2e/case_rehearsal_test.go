@@ -66,7 +66,7 @@ func TestRehearsal(t *testing.T) {
 		return err == nil, fmt.Sprint(err)
 	})
 	checked(3, 30*time.Second, "the target's own commit is ahead by 60: the group would resume there at offset 100, not at 40",
-		f.remote(never)+"-0: committed on the target and not on the source", "--topic "+f.remote(never)+" --topic "+f.remote(topic)+" --delete-offsets")
+		f.remote(never)+"-0: committed on the target and not on the source", " --group "+group+" --topic "+f.remote(topic)+" --delete-offsets")
 	if _, errs, code := f.says("translate", "FILE", group); code != 0 || !strings.Contains(errs, "ahead by 60") {
 		t.Errorf("translate, exit %d: %s", code, errs)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -60,11 +62,13 @@ func (w *world) findings(groups ...string) string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return strings.Join(got.Findings(), "\n")
+	return strings.ReplaceAll(strings.Join(got.Findings(), "\n"), w.target.Bootstrap()[0], "TARGET")
 }
 
 func TestGroupOnTheTarget(t *testing.T) {
-	const takeBack = "group app: if it has moved to B for good, leave it as it is; if that was a rehearsal, take it back while the group has no members on B: kafka-consumer-groups.sh --bootstrap-server B --group app --topic A.orders --delete-offsets; a run then commits the translated offsets within a minute"
+	// Each world has a target of its own, so its address is taken out of what is said.
+	const takeBack = "group app: if it has moved to B for good, leave it as it is; if that was a rehearsal, take it back while the group has no members on B: kafka-consumer-groups.sh --bootstrap-server TARGET --group app --topic A.orders --delete-offsets; a run then commits the translated offsets within a minute"
+	const leave = "group app: leave its offsets on B as they are: they may be the only ones, nothing would write them again"
 	ahead := "group app, orders-0: the target's own commit is ahead by 2: the group would resume there at offset 7, not at 5\n" + takeBack
 	beyond := "group app, orders-0: the target's own commit is offset 12, beyond the log's end there, 9: a consumer that resumes there falls back on its reset rule\n" +
 		"group app, orders-0: the target's own commit is ahead by 7: the group would resume there at offset 12, not at 5\n" + takeBack
@@ -74,7 +78,7 @@ func TestGroupOnTheTarget(t *testing.T) {
 		want, syncOff string
 	}{
 		{5, "", off},
-		{7, ahead, off + "\n" + ahead},
+		{7, ahead, off + "\n" + strings.Replace(ahead, takeBack, leave, 1)},
 		{9, strings.NewReplacer("by 2", "by 4", "offset 7", "offset 9").Replace(ahead), ""},
 		{12, beyond, ""},
 		{3, "group app, orders-0: committed on the target is offset 3, it has to be 5", off},
@@ -126,6 +130,55 @@ func TestGroupActiveOnTheTarget(t *testing.T) {
 	})
 	if f := w.findings("app"); f != "" {
 		t.Errorf("its own commit does not count: %q", f)
+	}
+}
+
+// TestGoneFromTheSource: what is known of a group that the source no longer holds is shown with its age, and no sentence has a
+// command that would delete it on the target too.
+func TestGoneFromTheSource(t *testing.T) {
+	for _, c := range []struct {
+		onTarget int64
+		want     string
+	}{
+		{5, "; the target holds it"},
+		{3, "; committed on the target is offset 3"},
+		{status.Unknown, "; the target holds no commit of it"},
+		{7, "; the target's own commit is ahead by 2\ngroup app: leave its offsets on B as they are: they may be the only ones, nothing would write them again"},
+	} {
+		w := moved(t, c.onTarget)
+		exact := translate.Verdict{Kind: translate.Exact, Target: 5}
+		w.row("app", verdicts.Row{RemoteTopic: "A.orders", Committed: 5, SourceEnd: 9, Verdict: exact, At: time.Now().Add(-75 * time.Hour), GoneAt: time.Now().Add(-50 * time.Hour)})
+		res, err := kadm.NewClient(w.source.Client(t)).DeleteGroups(t.Context(), "app")
+		if err != nil || res.Error() != nil {
+			t.Fatal(err, res.Error())
+		}
+		want := "group app, orders-0: gone from the source since 2d, the verdict is 3d old and kept: exact at offset 5" + c.want
+		for _, names := range [][]string{{"app"}, nil} {
+			got, err := w.reader(Options{}).Groups(t.Context(), names)
+			if err != nil || len(got.Groups) != 1 {
+				t.Fatal(got, err)
+			}
+			if f := strings.Join(got.Findings(), "\n"); f != want {
+				t.Errorf("committed %d, asked for %q: %q, want %q", c.onTarget, names, f, want)
+			}
+			if text := got.Text(); strings.Contains(text, "delete") {
+				t.Errorf("committed %d:\n%s", c.onTarget, text)
+			}
+		}
+	}
+}
+
+// TestGroupThatMayNotBeRead: brokers leave it out of their list without a word. It is not gone.
+func TestGroupThatMayNotBeRead(t *testing.T) {
+	w := moved(t, 7)
+	w.source.ControlKey(int16(kmsg.ListGroups), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		w.source.KeepControl()
+		return req.ResponseKind(), nil, true
+	})
+	w.source.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Group: "app", Err: kerr.GroupAuthorizationFailed, Count: -1})
+	f := w.findings("app")
+	if !strings.Contains(f, "its newest commit is not known: ") || !strings.Contains(f, "DESCRIBE") || strings.Contains(f, "gone") || strings.Contains(f, "delete") {
+		t.Errorf("findings: %q", f)
 	}
 }
 

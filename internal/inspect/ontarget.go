@@ -103,6 +103,19 @@ func (b *gathered) targetOnly(committed map[partition.ID]kafka.Committed, positi
 	return out
 }
 
+// atHome says whether some of a group's commits on the target are on topics that the flow back mirrors.
+func (r *Reader) atHome(committed map[partition.ID]kafka.Committed) bool {
+	if r.topics.Back == nil {
+		return false
+	}
+	for tp := range committed {
+		if _, remote := r.upstream(tp.Topic); !remote && r.topics.Back.Select(tp.Topic).Mirrored {
+			return true
+		}
+	}
+	return false
+}
+
 // upstream is the source topic that a remote topic's name stands for.
 func (r *Reader) upstream(remote string) (string, bool) {
 	if alias, ok := r.policy.TopicSource(remote); !ok || alias != r.flow.Source {
@@ -141,7 +154,8 @@ func (r *Reader) again(ctx context.Context, h *status.Header, b *gathered, on ta
 			continue
 		}
 		b.add(key, row)
-		b.group(key.Group)[partition.ID{Topic: key.Topic, Partition: key.Partition}].Now = was.Now
+		is := b.group(key.Group)[partition.ID{Topic: key.Topic, Partition: key.Partition}]
+		is.Now, is.Gone = was.Now, was.Gone
 	}
 	return nil
 }

@@ -72,20 +72,26 @@ func (w *world) head(h ledger.Head, n int64, o offsetmap.Origin) {
 	w.produce(w.target, &kgo.Record{Topic: ledger.TopicName("A"), Partition: ledger.LaneOf(h.Topic, h.Partition, lanes), Key: []byte(key.String()), Value: h.Encode()})
 }
 
-func (w *world) row(group string, r verdicts.Row) {
+func (w *world) row(group string, r verdicts.Row) { w.rowOf(group, "orders", r) }
+
+func (w *world) rowOf(group, topic string, r verdicts.Row) {
 	w.t.Helper()
 	value, err := r.EncodeRow()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	key := verdicts.Key{Group: group, Topic: "orders"}.EncodeKey()
+	key := verdicts.Key{Group: group, Topic: topic}.EncodeKey()
 	w.produce(w.target, &kgo.Record{Topic: ledger.VerdictsName("A"), Partition: ledger.GroupLane(group, lanes), Key: key, Value: value})
+}
+
+// file is the flow's configuration.
+func (w *world) file() string {
+	return fmt.Sprintf("clusters:\n  A: {bootstrap: %q}\n  B: {bootstrap: %q}\nflows:\n  - {from: A, to: B, lanes: 4%s}\n", w.from, w.target.Bootstrap()[0], w.extra)
 }
 
 func (w *world) reader(o Options) *Reader {
 	w.t.Helper()
-	text := fmt.Sprintf("clusters:\n  A: {bootstrap: %q}\n  B: {bootstrap: %q}\nflows:\n  - {from: A, to: B, lanes: 4%s}\n", w.from, w.target.Bootstrap()[0], w.extra)
-	cfg, err := configfile.Parse("flow.yaml", []byte(text))
+	cfg, err := configfile.Parse("flow.yaml", []byte(w.file()))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -25,11 +26,15 @@ type Groups struct {
 
 // Group is one consumer group.
 type Group struct {
-	Group       string     `json:"group"`
-	SourceState string     `json:"source_state,omitempty"` // as the source lists it; empty where it does not or was not asked
-	TargetState string     `json:"target_state,omitempty"` // as the target lists it; empty where the group is not there
-	Named       bool       `json:"named,omitempty"`        // the snapshot was asked for with its name
-	Positions   []Position `json:"positions"`              // by topic and partition
+	Group       string `json:"group"`
+	SourceState string `json:"source_state,omitempty"` // as the source lists it; empty where it does not or was not asked
+	TargetState string `json:"target_state,omitempty"` // as the target lists it; empty where the group is not there
+	Named       bool   `json:"named,omitempty"`        // the snapshot was asked for with its name
+	Denied      string `json:"denied,omitempty"`       // the right that is missing to read its commits on the source
+	// AtHome: the group has committed on topics of the target's own which the flow back mirrors. Its commits on remote topics are
+	// those of an application that reads both.
+	AtHome    bool       `json:"at_home_on_target,omitempty"`
+	Positions []Position `json:"positions"` // by topic and partition
 	// TargetOnly are the group's commits on remote topics of the flow where it has none on the source, and no verdict.
 	TargetOnly []TargetOnly `json:"target_only,omitempty"`
 }
@@ -60,6 +65,11 @@ type Position struct {
 	Verdict     translate.Verdict `json:"verdict"`
 	Sentence    string            `json:"text"`           // the verdict as a sentence
 	AsOf        time.Time         `json:"as_of,omitzero"` // when the verdict was written; zero: there is none yet
+	// Gone: there is a verdict, and the source does not hold the commit any more. It expired, or the group, its offsets or the
+	// topic were deleted there. GoneSince is when a run saw that first; zero where none has.
+	Gone      bool      `json:"gone,omitempty"`
+	GoneSince time.Time `json:"gone_since,omitzero"`
+	Back      *Back     `json:"back,omitempty"` // of a position on a copy of one of the target's topics, which no flow carries
 }
 
 // Excluded is a group whose positions are not carried.
@@ -128,8 +138,8 @@ func (g Groups) groupFindings(group Group) []string {
 	if group.Named { // another one may have lived there for years
 		out = append(out, group.targetOnly()...)
 	}
-	if topics := group.aheadTopics(); len(topics) > 0 {
-		out = append(out, undo(g.Flow, group.Group, topics))
+	if what := g.takeBack(group); what != "" {
+		out = append(out, what)
 	}
 	if group.Named && len(group.Positions) > 0 && !carried {
 		out = append(out, "group "+group.Group+": none of its positions is carried to the target")
@@ -140,10 +150,16 @@ func (g Groups) groupFindings(group Group) []string {
 // finding is what keeps the group from resuming exactly at the position; empty where nothing does.
 func (g Groups) finding(group Group, p Position) string {
 	switch {
+	case p.Back != nil:
+		return g.back(group, p)
 	case p.Verdict.Final() && p.Verdict.Kind == translate.NotMirrored:
 		return p.Sentence // left out by choice, and a group that moves skips those records all the same
 	case p.Verdict.Final():
 		return ""
+	case p.Gone:
+		return p.gone(g.At)
+	case group.Denied != "" && p.Now == Unknown:
+		return "its newest commit is not known: " + group.Denied
 	case p.Stale() && !p.Verdict.HasPosition():
 		return p.short() + "; the group has committed on the source since that verdict" // which may be the smaller trouble
 	case p.Stale():
@@ -162,6 +178,31 @@ func (g Groups) finding(group Group, p Position) string {
 		return ""
 	}
 	return p.behind(group)
+}
+
+// goneSince says that the source holds no such commit any more, and how old what is known of it is.
+func (p Position) goneSince(now time.Time) string {
+	what := "gone from the source"
+	if !p.GoneSince.IsZero() {
+		what += " since " + age(p.GoneSince, now)
+	}
+	return what + ", the verdict is " + age(p.AsOf, now) + " old"
+}
+
+// gone is what there is of a position that the source does not hold any more.
+func (p Position) gone(now time.Time) string {
+	what := p.goneSince(now) + " and kept: " + p.short()
+	switch {
+	case p.Target == Unknown:
+		return what
+	case p.OnTarget == Unknown:
+		return what + "; the target holds no commit of it"
+	case p.OnTarget == p.Target:
+		return what + "; the target holds it"
+	case p.OnTarget > p.Target:
+		return what + fmt.Sprintf("; the target's own commit is ahead by %d", p.OnTarget-p.Target)
+	}
+	return what + fmt.Sprintf("; committed on the target is offset %d", p.OnTarget)
 }
 
 // short is the verdict as a sentence, without the long reason where that is the partition's: it stands in the table, and

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Text is every position, then what is to be said about groups.
@@ -15,7 +16,7 @@ func (g Groups) Text() string {
 	for _, group := range g.Groups {
 		for _, p := range group.Positions {
 			rows++
-			t.row(Printable(group.Group), Printable(p.Topic), strconv.Itoa(int(p.Partition)), number(p.Committed), g.lag(p), number(p.Target), number(p.OnTarget), p.verdict())
+			t.row(Printable(group.Group), Printable(p.Topic), strconv.Itoa(int(p.Partition)), number(p.Committed), g.lag(p), number(p.Target), number(p.OnTarget), p.verdict(g.At))
 		}
 	}
 	if rows == 0 {
@@ -38,12 +39,21 @@ func (g Groups) lag(p Position) string {
 	return fmt.Sprintf("%d (%s ago)", p.Lag, age(p.SourceAt, g.At))
 }
 
-func (p Position) verdict() string {
+func (p Position) verdict(now time.Time) string {
 	if what := beyondClause(p.OnTarget, p.TargetEnd); what != "" {
 		return Printable(p.Sentence) + "; " + what
 	}
 	if n := aheadBy(p.OnTarget, p.Target); n > 0 {
 		return Printable(p.Sentence) + fmt.Sprintf("; the target's own commit is ahead by %d and counts there", n)
+	}
+	if p.Back != nil {
+		if cost := p.Back.cost(); cost != "" {
+			return Printable(p.Sentence) + "; of the original there: " + cost
+		}
+		return Printable(p.Sentence) + fmt.Sprintf("; of the original there it goes on at offset %d", p.Back.Place)
+	}
+	if p.Gone {
+		return Printable(p.Sentence) + "; " + p.goneSince(now)
 	}
 	if p.Stale() {
 		return Printable(p.Sentence) + fmt.Sprintf("; since then the group committed %s on the source", number(p.Now))
@@ -68,8 +78,11 @@ func (g Groups) remarks() string {
 		for _, what := range group.targetOnly() {
 			b.WriteString(Printable(what) + "\n")
 		}
-		if topics := group.aheadTopics(); len(topics) > 0 {
-			b.WriteString(Printable(undo(g.Flow, group.Group, topics)) + "\n")
+		if what := g.takeBack(group); what != "" {
+			b.WriteString(what + "\n")
+		}
+		if group.Denied != "" {
+			fmt.Fprintf(&b, "%s: its newest commits are not known: %s\n", Printable(group.Group), Printable(group.Denied))
 		}
 	}
 	names := map[string][]string{}
