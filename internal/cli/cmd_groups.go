@@ -32,8 +32,9 @@ With --check exit code 0 means that the groups, stopped on the source, can be st
 where they left off. It is 3
   - if a position is not exact, or the group has committed on the source since its verdict was made;
   - if the target's commit (ON TARGET) is absent or behind the translated position (TARGET);
-  - if it is ahead of TARGET and the group has no members on the target, as after a rehearsal there: the group would resume
-    at ON TARGET. With members there it is theirs, and fine; beyond the end of the target's log it never is;
+  - if it is ahead of TARGET, as after a rehearsal there: the group would resume at ON TARGET; or beyond the target's log end;
+  - if the group has members on the target: its position there is theirs;
+  - if the source holds the group or the position no more: what is shown then is the last verdict, with its age;
   - if no worker runs, so that nothing is carried;
   - if group sync is off in FILE, so that no position is written to the target;
   - if the source does not answer, so that newest commits are not known;
@@ -42,7 +43,7 @@ Positions that are left out on purpose (filtered, never committed) do not count 
 		Args: atLeast("FILE", "GROUP"),
 		RunE: func(_ *cobra.Command, args []string) error { return runGroups(e, args[0], args[1:], o) },
 	}
-	o.add(cmd, "exit 3 if a position is not exact or not on the target, or the target's commit is ahead without members there, the group has committed on the source since, a named group is left out, group sync is off, no worker runs, or the source does not answer")
+	o.add(cmd, "exit 3 if a position is not exact or not on the target, or the target's commit is ahead, the group has members there, it is gone from the source, it has committed on the source since, a named group is left out, group sync is off, no worker runs, or the source does not answer")
 	return cmd
 }
 

@@ -43,7 +43,7 @@ Where no run has created the ledger of any flow shown there is nothing to show: 
 		Args: exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error { return runStatus(e, args[0], o) },
 	}
-	o.add(cmd, "exit 3 if a partition is stopped, standing, damaged or not begun, others wrote to a remote topic, a lane has no owner or does not run, a worker waits or has another file, a part of an offset map is missing, or the source does not answer")
+	o.add(cmd, "exit 3 if a partition is stopped, standing, held by a transaction that hangs, damaged or not begun, others wrote to a remote topic, a lane has no owner or does not run, a worker waits or has another file, a part of an offset map is missing, or the source does not answer")
 	cmd.Flag("flow").Usage = "show only this flow, A:B"
 	return cmd
 }

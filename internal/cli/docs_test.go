@@ -123,8 +123,10 @@ func TestDocsListEveryField(t *testing.T) {
 	} {
 		text := documented[title] + documented["JSON"]
 		switch title {
+		case "tidemark groups":
+			text += documented["tidemark status"] // it refers to the transactions there
 		case "tidemark translate":
-			text += documented["tidemark groups"] // it refers to the positions there
+			text += documented["tidemark groups"] + documented["tidemark status"] // it refers to the positions there
 		case "tidemark inspect checkpoints":
 			text += documented["tidemark inspect offset-syncs"] + documented["tidemark inspect heartbeats"]
 		}

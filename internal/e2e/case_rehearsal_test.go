@@ -56,7 +56,7 @@ func TestRehearsal(t *testing.T) {
 	if err := c.CommitUncommittedOffsets(ctx); err != nil {
 		t.Fatal(err)
 	}
-	checked(0, 10*time.Second) // it lives there now
+	checked(3, 10*time.Second, "group "+group+" has members on ") // it lives there now, and nobody has said that it moved
 	c.Close()
 	// It read a topic there that it has never read on the source.
 	var too kadm.Offsets

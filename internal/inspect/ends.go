@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"tidemark/internal/config"
 	"tidemark/internal/kafka"
@@ -28,10 +31,20 @@ func (r *Reader) ends(ctx context.Context, h *status.Header, rows []*row) error 
 			tps[i] = w.source
 		}
 		if live := r.sourceEnds(ctx, h, tps); h.Source.Reached {
+			var open []partition.ID
 			for _, w := range rows {
-				w.fresh(live, h, r.flow.Isolation == config.ReadCommitted)
+				if w.fresh(live, h, r.flow.Isolation == config.ReadCommitted); w.Open > 0 {
+					open = append(open, w.source)
+				}
+			}
+			of := r.transactions(ctx, h, open)
+			for _, w := range rows {
+				w.Transaction = of[w.source]
 			}
 		}
+	}
+	if !h.Source.Reached {
+		r.newest(ctx, h, rows)
 	}
 	for _, w := range rows {
 		if w.SourceEnd != status.Unknown && w.MirroredTo != status.Unknown {
@@ -39,6 +52,28 @@ func (r *Reader) ends(ctx context.Context, h *status.Header, rows []*row) error 
 		}
 	}
 	return r.countOthers(ctx, h, rows)
+}
+
+// newest completes rows with the newest time stamps on the target: without the source they are what tells how old the copy is.
+func (r *Reader) newest(ctx context.Context, h *status.Header, rows []*row) {
+	topics := map[string]bool{}
+	for _, w := range rows {
+		if w.TargetEnd != status.Unknown {
+			topics[w.remote.Topic] = true
+		}
+	}
+	if len(topics) == 0 {
+		return
+	}
+	got, err := r.target.Admin().ListMaxTimestampOffsets(ctx, slices.Sorted(maps.Keys(topics))...)
+	if err != nil {
+		h.Notes = append(h.Notes, "how old the newest records on the target are is not known: "+err.Error())
+	}
+	for _, w := range rows {
+		if at, ok := got.Lookup(w.remote.Topic, w.remote.Partition); ok && at.Err == nil && at.Timestamp >= 0 && w.TargetEnd != status.Unknown {
+			w.NewestAt = time.UnixMilli(at.Timestamp).UTC()
+		}
+	}
 }
 
 // live is what the source says about its partitions.

@@ -170,6 +170,9 @@ func (r *Reader) emptyRow(p partition.ID, lane int32, state status.State) *row {
 		Topic: p.Topic, Partition: p.Partition, RemoteTopic: r.policy.RemoteTopic(r.flow.Source, p.Topic), Lane: lane, State: state,
 		MirroredTo: status.Unknown, SourceEnd: status.Unknown, Lag: status.Unknown, TargetStart: status.Unknown, TargetEnd: status.Unknown, Runs: status.Unknown,
 	}}
+	if choice := r.topics.Select(p.Topic); !choice.Mirrored {
+		w.LeftOut = choice.Detail
+	}
 	w.source = p
 	w.remote = partition.ID{Topic: w.RemoteTopic, Partition: p.Partition}
 	return w
@@ -209,11 +212,11 @@ func (r *Reader) headRow(c *ledger.Contents, lane int32, p partition.ID, h ledge
 	}
 	t, known := src.topics[p.Topic]
 	switch {
+	case w.LeftOut != "":
+		w.remark("not mirrored any more: " + w.LeftOut)
 	case !src.answer.Source.Reached:
 	case !known:
 		w.remark("the topic is not on the source any more, or DESCRIBE on it is missing")
-	case !src.mirrored[p.Topic]:
-		w.remark("not mirrored any more: " + r.topics.Select(p.Topic).Detail)
 	case another(t.ID, w.sourceID):
 		w.remark("the source topic was created anew")
 	}

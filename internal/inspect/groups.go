@@ -110,6 +110,7 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 	r.besides(ctx, &out.Header)
 	out.Trouble, out.Damage = found.trouble, found.damage
 	r.current(ctx, &out.Header, found.by)
+	r.leaveOut(found.by)
 	out.NoWorker = r.noWorker(ctx, &out.Header, found.lanes)
 	b := &gathered{reader: r, at: out.At, missing: r.noVerdict(out.NoWorker), groups: map[string]map[partition.ID]*status.Position{}, denied: map[string]string{}}
 	for _, name := range names {
@@ -137,14 +138,32 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 	if err := r.again(ctx, &out.Header, b, on); err != nil {
 		return out, err
 	}
+	deleted, err := r.deleted(ctx, &out.Header, on)
+	if err != nil {
+		return out, err
+	}
 	if err := r.back(ctx, &out.Header, b, on); err != nil {
 		return out, err
 	}
 	if err := b.sourceEnds(ctx, &out.Header); err != nil {
 		return out, err
 	}
-	out.Groups, out.NotWritten = b.list(states, on, names), r.notWritten()
+	out.Groups, out.NotWritten = b.list(states, on, names, deleted), r.notWritten()
 	return out, nil
+}
+
+// leaveOut has positions on topics that the file leaves out now end as it says, whatever was said of them before: no run will say
+// it where the source has no such topic any more.
+func (r *Reader) leaveOut(by map[verdicts.Key]verdicts.Row) {
+	for key, row := range by {
+		if key.Partition == verdicts.WholeGroup || row.Verdict.Final() {
+			continue
+		}
+		if choice := r.topics.Select(key.Topic); !choice.Mirrored {
+			row.Verdict = translate.Verdict{Kind: translate.TopicFiltered, Target: translate.NoPosition, Reason: choice.Detail}
+			by[key] = row
+		}
+	}
 }
 
 // notWritten is that the file switches group sync off; empty where it is on.
@@ -278,7 +297,7 @@ func (b *gathered) now(group string, tp partition.ID, c kafka.Committed) {
 }
 
 // list is the groups in order.
-func (b *gathered) list(states map[string]kafka.Group, on target, names []string) []status.Group {
+func (b *gathered) list(states map[string]kafka.Group, on target, names []string, deleted map[string]bool) []status.Group {
 	out := []status.Group{}
 	for _, id := range slices.Sorted(maps.Keys(b.groups)) {
 		g := status.Group{
@@ -297,7 +316,7 @@ func (b *gathered) list(states map[string]kafka.Group, on target, names []string
 		slices.SortFunc(g.Positions, func(a, b status.Position) int {
 			return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 		})
-		g.TargetOnly, g.AtHome = b.targetOnly(on.positions[id], b.groups[id]), b.reader.atHome(on.positions[id])
+		g.TargetOnly, g.AtHome = b.targetOnly(on.positions[id], b.groups[id], deleted), b.reader.atHome(on.positions[id])
 		out = append(out, g)
 	}
 	return out

@@ -119,7 +119,8 @@ func TestGroupActiveOnTheTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := got.Findings(); len(f) != 1 || !strings.Contains(f[0], "no commit on the target is known, it has to be 5; the group is Stable there") {
+	const lives = "group app has members on B (Stable): its position there is theirs, and what it commits on A is not carried; unless it has moved, stop them"
+	if f := got.Findings(); len(f) != 2 || !strings.Contains(f[0], "no commit on the target is known, it has to be 5; the group is Stable there") || f[1] != lives {
 		t.Errorf("findings: %q", f)
 	}
 	own := map[string]map[int32]kgo.EpochOffset{"A.orders": {0: {Epoch: -1, Offset: 6}}}
@@ -128,8 +129,8 @@ func TestGroupActiveOnTheTarget(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if f := w.findings("app"); f != "" {
-		t.Errorf("its own commit does not count: %q", f)
+	if f := w.findings("app"); f != "group app, orders-0: consumers on the target have committed offset 6, 1 ahead of what the group has read on the source\n"+lives {
+		t.Errorf("a consumer that nobody moved: %q", f)
 	}
 }
 
@@ -312,5 +313,50 @@ func TestNoMapSaysItOnce(t *testing.T) {
 	err := &ErrNoMap{Partition: partition.ID{Topic: "t", Partition: 1}, Flow: "A->B", Why: "why"}
 	if got := err.Error(); got != "there is no offset map of t-1: why" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestLeftOutIsNoFinding: what the file leaves out now is waited for by nobody, also where the source has no such topic any more.
+func TestLeftOutIsNoFinding(t *testing.T) {
+	w := moved(t, 5)
+	w.head(ledger.Head{Topic: "old", State: ledger.Stopped, Reason: "the source topic is gone", SourceEnd: 5}, 5, offsetmap.Origin{})
+	exact := translate.Verdict{Kind: translate.Exact, Target: 5}
+	w.rowOf("app", "old", verdicts.Row{RemoteTopic: "A.old", Committed: 5, SourceEnd: 9, Verdict: exact, At: time.Now()})
+	want := "A->B: old-0 is stopped"
+	if f := w.flow().Findings(); !slices.Contains(f, want) {
+		t.Fatalf("findings %q, want %q among them", f, want)
+	}
+	if f := w.findings("app"); !strings.Contains(f, "group app, old-0: ") {
+		t.Fatalf("findings of the group: %q", f)
+	}
+	w.extra = ", topics_exclude: [old]"
+	f := w.flow()
+	for _, line := range f.Findings() {
+		if strings.Contains(line, "old") {
+			t.Errorf("a finding about what is left out: %s", line)
+		}
+	}
+	if p := w.partition(f, "old", 0); !strings.Contains(p.LeftOut, "excluded by topics.exclude") || !strings.Contains(p.Reason, "not mirrored any more: ") {
+		t.Errorf("%+v", p)
+	}
+	if f := w.findings("app"); f != "" {
+		t.Errorf("findings of the group: %q", f)
+	}
+}
+
+// TestDeletedIsNoRehearsal: deleting a topic on the source takes the group's commits there with it, and not those on the copy.
+func TestDeletedIsNoRehearsal(t *testing.T) {
+	w := moved(t, 5)
+	w.topic(w.target, "A.old", 1)
+	w.topic(w.source, "old", 1)
+	w.commit(w.target, "app", "A.old", 3)
+	if f := w.findings("app"); !strings.Contains(f, "A.old-0: committed on the target and not on the source") {
+		t.Fatalf("findings: %q", f)
+	}
+	if _, err := kadm.NewClient(w.source.Client(t)).DeleteTopic(t.Context(), "old"); err != nil {
+		t.Fatal(err)
+	}
+	if f := w.findings("app"); f != "" {
+		t.Errorf("findings: %q", f)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,8 @@ import (
 func TestSourceThatDoesNotAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.topic(w.target, "A.orders", 2)
+	newest := time.Now().Add(-90 * time.Minute).Truncate(time.Millisecond).UTC()
+	w.produce(w.target, &kgo.Record{Topic: "A.orders", Value: []byte("a"), Timestamp: newest}, &kgo.Record{Topic: "A.orders", Value: []byte("b"), Timestamp: newest.Add(-time.Hour)})
 	w.from = deaf(t)
 	seen := time.Now().Add(-time.Hour).Truncate(time.Millisecond).UTC()
 	w.head(ledger.Head{Topic: "orders", SourceEnd: 50, At: seen}, 40, offsetmap.Origin{})
@@ -41,8 +44,14 @@ func TestSourceThatDoesNotAnswer(t *testing.T) {
 		t.Errorf("source: %+v", got.Source)
 	}
 	p := w.partition(got, "orders", 0)
-	if p.SourceEnd != 50 || p.SourceLive || !p.SourceAt.Equal(seen) || p.Lag != 10 {
+	if p.SourceEnd != 50 || p.SourceLive || !p.SourceAt.Equal(seen) || p.Lag != 10 || !p.NewestAt.Equal(newest) {
 		t.Errorf("the ledger's word about the source: %+v", p)
+	}
+	text := got.Text()
+	for _, want := range []string{"50 (60m ago or more)  at least 10 ", "so LAG is at least what is shown\n", "the newest record on the target is of " + newest.Format(time.RFC3339) + ", 90m ago (A.orders-0)\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, text)
+		}
 	}
 	// Nobody knows whether orders-1 exists, so it is not there.
 	if len(got.Partitions) != 1 {
@@ -142,9 +151,63 @@ func TestOpenTransaction(t *testing.T) {
 	if p := w.partition(w.flow(), "orders", 0); p.SourceEnd != 3 || p.Lag != 2 || p.Open != 1 {
 		t.Errorf("end %d, lag %d, behind the transaction %d; want 3, 2, 1", p.SourceEnd, p.Lag, p.Open)
 	}
+	p := w.partition(w.flow(), "orders", 0)
+	if tx := p.Transaction; tx == nil || tx.ID != "app" || tx.StartOffset != 2 || tx.Hangs || time.Since(tx.Since) > time.Minute {
+		t.Errorf("the transaction: %+v", tx)
+	}
 	w.extra = ", isolation: read_uncommitted"
-	if p := w.partition(w.flow(), "orders", 0); p.Open != 0 {
+	if p := w.partition(w.flow(), "orders", 0); p.Open != 0 || p.Transaction != nil {
 		t.Errorf("read_uncommitted does not wait for transactions, got %d", p.Open)
+	}
+}
+
+// TestHangingTransaction: one that is older than coordinators let any become ends by a command only, which is printed; a group that
+// has read up to it is not at the end.
+func TestHangingTransaction(t *testing.T) {
+	w := newWorld(t)
+	w.worker()
+	w.topic(w.target, "A.orders", 2)
+	w.records("A.orders", 2)
+	w.produce(w.source, &kgo.Record{Topic: "orders", Value: []byte("a")}, &kgo.Record{Topic: "orders", Value: []byte("b")})
+	cl := w.source.Client(t, kgo.TransactionalID("it's app"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err := cl.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: []byte("c")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	w.produce(w.source, &kgo.Record{Topic: "orders", Value: []byte("d")}, &kgo.Record{Topic: "orders", Value: []byte("e")})
+	w.head(ledger.Head{Topic: "orders", SourceEnd: 5, At: time.Now()}, 2, offsetmap.Origin{})
+	w.row("app", verdicts.Row{RemoteTopic: "A.orders", Committed: 2, SourceEnd: 5, Verdict: translate.Verdict{Kind: translate.AtEnd, Target: 2}, At: time.Now()})
+	w.commit(w.source, "app", "orders", 2)
+	w.commit(w.target, "app", "A.orders", 2)
+	// A transaction of now is no finding, and neither is the group at it.
+	if f := w.findings("app"); f != "" {
+		t.Fatalf("findings of the group: %q", f)
+	}
+	got, err := w.reader(Options{}).Groups(t.Context(), []string{"app"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := got.Groups[0].Positions[0]; p.Open != 3 || p.Transaction == nil || !strings.Contains(got.Text(), "; 3 offsets of the source wait behind the transaction of producer ") {
+		t.Errorf("%+v\n%s", p, got.Text())
+	}
+	hours := time.Now().Add(-3 * time.Hour).UnixMilli()
+	w.source.ControlKey(int16(kmsg.DescribeTransactions), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		w.source.KeepControl()
+		resp := req.ResponseKind().(*kmsg.DescribeTransactionsResponse)
+		tx := kmsg.NewDescribeTransactionsResponseTransactionState()
+		tx.TransactionalID, tx.State, tx.StartTimestamp, tx.ProducerID = "it's app", "Ongoing", hours, got.Groups[0].Positions[0].Transaction.ProducerID
+		resp.TransactionStates = append(resp.TransactionStates, tx)
+		return resp, nil, true
+	})
+	want := fmt.Sprintf("orders-0 waits behind the transaction of producer %d (\"it's app\"), open for 3h, which is longer than transaction.max.timeout.ms allows, so nothing ends it; if its application is gone: kafka-transactions.sh --bootstrap-server %s abort --topic orders --partition 0 --start-offset 2",
+		got.Groups[0].Positions[0].Transaction.ProducerID, w.source.Bootstrap()[0])
+	if f := w.findings("app"); !strings.HasPrefix(f, "group app, orders-0: 3 offsets of the source wait behind ") || !strings.HasSuffix(f, want) {
+		t.Errorf("findings of the group: %q, want %q", f, want)
+	}
+	if f := w.flow().Findings(); !slices.Contains(f, "A->B: "+want) {
+		t.Errorf("findings: %q, want %q", f, want)
 	}
 }
 

@@ -143,7 +143,7 @@ func (r *Reader) groupsMM2(ctx context.Context, out status.Groups, names []strin
 			return out, err
 		}
 	}
-	out.Groups, out.NotWritten = b.list(states, on, names), r.notWritten()
+	out.Groups, out.NotWritten = b.list(states, on, names, nil), r.notWritten()
 	return out, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 const (
 	takeBack = "group g: if it has moved to B for good, leave it as it is; if that was a rehearsal, take it back while the group has no members on B: kafka-consumer-groups.sh --bootstrap-server b1:9092,b2:9092 --group g --topic A.orders --delete-offsets; a run then commits the translated offsets within a minute"
+	lives    = "group g has members on B (Stable): its position there is theirs, and what it commits on A is not carried; unless it has moved, stop them"
 	leave    = "group g: leave its offsets on B as they are: they may be the only ones, nothing would write them again"
 )
 
@@ -38,12 +39,21 @@ func TestAheadOnTheTarget(t *testing.T) {
 		{"after a rehearsal", func(_ *Groups, _ *Group, p *Position) { p.OnTarget = 12 }, []string{ahead, takeBack}},
 		{"dead there", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Dead", 12 }, []string{ahead, takeBack}},
 		{"state not known", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "", 12 }, []string{ahead, takeBack}},
-		{"lives there", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", 12 }, nil},
+		{"lives there", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", 12 }, []string{
+			"group g, orders-0: consumers on the target have committed offset 12, 2 ahead of what the group has read on the source", lives,
+		}},
+		{"lives there and left out here", func(_ *Groups, g *Group, p *Position) {
+			g.TargetState = "Stable"
+			p.Verdict = translate.Verdict{Kind: translate.TopicFiltered, Target: translate.NoPosition}
+			p.Target, p.Exact = Unknown, false
+		}, nil},
 		{"group sync is off", func(s *Groups, _ *Group, p *Position) { s.NotWritten, p.OnTarget = "off", 12 }, []string{"off", ahead, leave}},
 		{"beyond the end", func(_ *Groups, _ *Group, p *Position) { p.OnTarget = 25 }, []string{
 			beyond, "group g, orders-0: the target's own commit is ahead by 15: the group would resume there at offset 25, not at 10", takeBack,
 		}},
-		{"beyond the end and alive", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", 25 }, []string{beyond}},
+		{"beyond the end and alive", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", 25 }, []string{
+			beyond, "group g, orders-0: consumers on the target have committed offset 25, 15 ahead of what the group has read on the source", lives,
+		}},
 		{"beyond the end, filtered since", func(_ *Groups, _ *Group, p *Position) {
 			p.Verdict = translate.Verdict{Kind: translate.TopicFiltered, Target: translate.NoPosition}
 			p.Target, p.Exact, p.OnTarget = Unknown, false, 25

@@ -97,16 +97,19 @@ type Partition struct {
 	Lane        int32     `json:"lane"`
 	State       State     `json:"state"`
 	Reason      string    `json:"reason,omitempty"`
+	LeftOut     string    `json:"left_out,omitempty"`     // the rule by which the file leaves the topic out now; what is shown is what there was
 	MirroredTo  int64     `json:"mirrored_to"`            // source offset below which everything is accounted for
 	SourceEnd   int64     `json:"source_end"`             // the source's high watermark
-	SourceAt    time.Time `json:"source_end_at,omitzero"` // when that was seen
+	SourceAt    time.Time `json:"source_end_at,omitzero"` // when that was seen; where source_end_live is false, at the latest
 	SourceLive  bool      `json:"source_end_live"`        // the source itself said it, for this snapshot
-	Lag         int64     `json:"lag"`                    // source_end - mirrored_to
+	Lag         int64     `json:"lag"`                    // source_end - mirrored_to; where source_end_live is false, at least
 	Open        int64     `json:"behind_transaction"`     // how much of the lag is behind an open transaction
-	TargetStart int64     `json:"target_start"`
-	TargetEnd   int64     `json:"target_end"` // log end of the remote partition
-	Runs        int64     `json:"runs"`       // of the offset map
-	Missing     int       `json:"missing_blocks"`
+	// Transaction is the oldest open one; nil where none is, or the flow reads uncommitted records, or nobody tells.
+	Transaction *Transaction `json:"transaction,omitempty"`
+	TargetStart int64        `json:"target_start"`
+	TargetEnd   int64        `json:"target_end"` // log end of the remote partition
+	Runs        int64        `json:"runs"`       // of the offset map
+	Missing     int          `json:"missing_blocks"`
 	// InDoubt is how many records at most stand on the target whose place on the source is not certain, after an unclean
 	// stop with several places to go on from. They may be there twice; positions in front of them are bounded, not exact.
 	InDoubt int64 `json:"in_doubt"`
@@ -114,6 +117,9 @@ type Partition struct {
 	// knows, and those behind its end where nothing of the source is missing on the target.
 	Others int64     `json:"written_by_others"`
 	AsOf   time.Time `json:"as_of,omitzero"` // when the head was written
+	// NewestAt is the newest time stamp of a record on the target. It is asked for where the source does not answer: what is
+	// missing is what the source got after that.
+	NewestAt time.Time `json:"newest_record_at,omitzero"`
 }
 
 // Unmirror is a topic that the flow does not mirror.
@@ -135,11 +141,17 @@ func (f Flow) Findings() []string {
 	}
 	var out []string
 	for _, p := range f.Partitions {
+		if p.LeftOut != "" {
+			continue // nobody waits for it
+		}
 		switch {
 		case p.State == Stopped, p.State == Damaged, p.State == New, p.State == Standing, p.State == Looking:
 			out = append(out, f.Flow+": "+partitionName(p.Topic, p.Partition)+" is "+string(p.State))
 		case p.Missing > 0:
 			out = append(out, f.Flow+": a part of the offset map of "+partitionName(p.Topic, p.Partition)+" is missing")
+		}
+		if p.Transaction != nil && p.Transaction.Hangs {
+			out = append(out, f.Flow+": "+f.hangs(p.Topic, p.Partition, *p.Transaction))
 		}
 		if p.Others > 0 {
 			out = append(out, f.Flow+": others wrote "+count64(p.Others, "offset", "offsets")+" of "+partitionName(p.RemoteTopic, p.Partition)+" (docs/stopped.md)")

@@ -69,7 +69,11 @@ type Position struct {
 	// topic were deleted there. GoneSince is when a run saw that first; zero where none has.
 	Gone      bool      `json:"gone,omitempty"`
 	GoneSince time.Time `json:"gone_since,omitzero"`
-	Back      *Back     `json:"back,omitempty"` // of a position on a copy of one of the target's topics, which no flow carries
+	// Open is how many offsets of the source wait behind an open transaction, where the group has read up to it: they are not on the
+	// target. Transaction is that one; nil where nobody tells.
+	Open        int64        `json:"behind_transaction,omitempty"`
+	Transaction *Transaction `json:"transaction,omitempty"`
+	Back        *Back        `json:"back,omitempty"` // of a position on a copy of one of the target's topics, which no flow carries
 }
 
 // Excluded is a group whose positions are not carried.
@@ -135,6 +139,9 @@ func (g Groups) groupFindings(group Group) []string {
 		topic, what, _ := strings.Cut(key, "\x00")
 		out[i] = "group " + group.Group + ", " + partitionsName(topic, numbers[i]) + ": " + what
 	}
+	if group.active() && carried { // a group of which nothing is carried is at home there
+		out = append(out, g.runsThere(group))
+	}
 	if group.Named { // another one may have lived there for years
 		out = append(out, group.targetOnly()...)
 	}
@@ -168,10 +175,11 @@ func (g Groups) finding(group Group, p Position) string {
 		return p.short()
 	case g.Source.Reached && p.Now == Unknown:
 		return "the source tells no commit of the group there now, so its newest one is not known"
+	case p.Open > 0 && p.Transaction != nil && p.Transaction.Hangs:
+		return p.waiting(g.At) + ", and are not on the target: " + g.hangs(p.Topic, p.Partition, *p.Transaction)
 	case aheadBy(p.OnTarget, p.Target) > 0:
-		// A group that has moved commits for itself. Without members nobody can say that it has.
 		if group.active() {
-			return ""
+			return fmt.Sprintf("consumers on the target have committed offset %d, %d ahead of what the group has read on the source", p.OnTarget, p.OnTarget-p.Target)
 		}
 		return aheadClause(p.OnTarget, p.Target)
 	case g.NotWritten != "" || p.Target == Unknown || p.OnTarget == p.Target:
@@ -214,6 +222,22 @@ func (p Position) short() string {
 		return v.String()
 	}
 	return p.Sentence
+}
+
+// waiting is what a group that has read up to an open transaction has in front of it.
+func (p Position) waiting(now time.Time) string {
+	what := count64(p.Open, "offset", "offsets") + " of the source wait behind "
+	if p.Transaction == nil {
+		return what + "an open transaction"
+	}
+	return what + p.Transaction.whose(now)
+}
+
+// runsThere is that consumers of the group run on the target. From then on its position there is theirs, and what it reads on the
+// source is read twice, or not at all; and a stray one that commits ahead is not told from one that was moved.
+func (g Groups) runsThere(group Group) string {
+	from, to := Printable(g.Tools.Source.Alias), Printable(g.Tools.Target.Alias)
+	return fmt.Sprintf("group %s has members on %s (%s): its position there is theirs, and what it commits on %s is not carried; unless it has moved, stop them", Printable(group.Group), to, group.TargetState, from)
 }
 
 // behind says how far the target's commit is from where it has to be.

@@ -36,10 +36,13 @@ func (g Groups) lag(p Position) string {
 	if p.Lag == Unknown || p.SourceLive || p.SourceAt.IsZero() {
 		return number(p.Lag)
 	}
-	return fmt.Sprintf("%d (%s ago)", p.Lag, age(p.SourceAt, g.At))
+	return fmt.Sprintf("at least %d (%s ago)", p.Lag, age(p.SourceAt, g.At))
 }
 
 func (p Position) verdict(now time.Time) string {
+	if p.Open > 0 && p.Exact {
+		p.Sentence += "; " + p.waiting(now)
+	}
 	if what := beyondClause(p.OnTarget, p.TargetEnd); what != "" {
 		return Printable(p.Sentence) + "; " + what
 	}

@@ -50,7 +50,10 @@ func flow() Flow {
 			p.State, p.Reason, p.Lag, p.MirroredTo = Stopped, "record too large", 123456, 876544
 		}),
 		partition("orders", 2, func(p *Partition) { p.SourceLive, p.SourceAt, p.State = false, ago(5*time.Minute), Idle }),
-		partition("payments", 0, func(p *Partition) { p.Missing, p.Open, p.Lag, p.InDoubt = 2, 40, 50, 7 }),
+		partition("payments", 0, func(p *Partition) {
+			p.Missing, p.Open, p.Lag, p.InDoubt = 2, 40, 50, 7
+			p.Transaction = &Transaction{ProducerID: 4001, ID: "app \x07", StartOffset: 960, Since: ago(4 * time.Minute)}
+		}),
 		partition("payments", 1, func(p *Partition) {
 			p.State, p.Reason, p.AsOf = New, "no worker has begun with it yet", time.Time{}
 			p.MirroredTo, p.Lag, p.TargetEnd, p.Runs = Unknown, Unknown, Unknown, Unknown
@@ -270,10 +273,13 @@ func TestGroupFindings(t *testing.T) {
 		{"behind", func(_ *Groups, _ *Group, p *Position) { p.OnTarget = 480 }, "group g, orders-0: committed on the target is offset 480, it has to be 500"},
 		{
 			"active there without a commit", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", Unknown },
-			"group g, orders-0: no commit on the target is known, it has to be 500; the group is Stable there, and positions of a group that is active on the target are left to it",
+			"group g, orders-0: no commit on the target is known, it has to be 500; the group is Stable there, and positions of a group that is active on the target are left to it\n" + lives,
 		},
-		{"active there and ahead", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", 501 }, ""},
-		{"active there and at it", func(_ *Groups, g *Group, _ *Position) { g.TargetState = "Stable" }, ""},
+		{
+			"active there and ahead", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", 501 },
+			"group g, orders-0: consumers on the target have committed offset 501, 1 ahead of what the group has read on the source\n" + lives,
+		},
+		{"active there and at it", func(_ *Groups, g *Group, _ *Position) { g.TargetState = "Stable" }, lives},
 		{"group sync is off", func(g *Groups, _ *Group, p *Position) { g.NotWritten, p.OnTarget = "group sync is off", Unknown }, "group sync is off"},
 		{
 			"the source is down", func(g *Groups, _ *Group, p *Position) { g.Source.Reached, p.Now = false, Unknown },
