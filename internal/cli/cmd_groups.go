@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tidemark/internal/config"
+	"tidemark/internal/config/report"
 	"tidemark/internal/inspect"
 	"tidemark/internal/status"
 )
@@ -103,11 +104,38 @@ func unknown(cfg *config.Config, s status.Groups, names []string) error {
 		case i >= 0 && s.Groups[i].SourceState != "":
 			out = append(out, fmt.Sprintf("group %q is on the source and has committed nothing there", name))
 		default:
-			out = append(out, fmt.Sprintf("neither %s nor the source knows group %q", has, name))
+			out = append(out, fmt.Sprintf("neither %s nor the source knows group %q%s", has, name, knownGroups(name, s.Known)))
 		}
 	}
 	if len(out) == 0 {
 		return nil
 	}
 	return fmt.Errorf("%s", strings.Join(out, "\n"))
+}
+
+// listedGroups is how many groups are listed for who mistyped one.
+const listedGroups = 10
+
+// knownGroups is the group that was meant, or those that there are.
+func knownGroups(name string, known []string) string {
+	if near := report.Nearest(name, known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	known = slices.Sorted(slices.Values(known))
+	text := "; it has " + strings.Join(quotedNames(known[:min(listedGroups, len(known))]), ", ")
+	if more := len(known) - listedGroups; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func quotedNames(names []string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = status.Printable(n)
+	}
+	return out
 }

@@ -117,7 +117,7 @@ func runTranslate(e *env, file, group string, o translateOptions) error {
 		e.say("a record of %s-%d is damaged (offset %d): %s", d.Topic, d.Partition, d.Offset, d.Error)
 	}
 	if len(t.Offsets) == 0 {
-		return fmt.Errorf("group %q has no position on the target; `tidemark groups %s %s` says why", group, file, group)
+		return fmt.Errorf("group %q has no position on the target; `%s` says why", group, t.Command("groups", group))
 	}
 	return e.verdict(o.readOptions, t.Complete(), findings)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"tidemark/internal/config"
@@ -180,13 +179,12 @@ func (r *Reader) unseen(w *row) {
 	}
 }
 
-// seen says when a run sees what is new on the source. It looks more often than the file's interval; that is the limit.
+// seen says when a run sees what is new on the source. It looks every few seconds; the file's interval is an upper limit.
 func (r *Reader) seen() string {
 	if !r.flow.RefreshTopics {
-		return fmt.Sprintf("a new topic or partition is seen at the next start: %s is off in %s", r.cfg.FlowKey("RefreshTopics"), r.cfg.File)
+		return fmt.Sprintf("a run sees a new topic or partition at its next start only: %s is off in %s", r.cfg.FlowKey("RefreshTopics"), r.cfg.File)
 	}
-	every := strings.Replace(r.flow.RefreshTopicsInterval.String(), "m0s", "m", 1) // Go writes ten minutes as 10m0s
-	return fmt.Sprintf("a new topic or partition is seen within %s (%s), or at the next start", r.cfg.FlowKey("RefreshTopicsInterval"), every)
+	return "a run sees a new topic or partition within seconds"
 }
 
 // compare says what the ledger and the target's log do not agree on.

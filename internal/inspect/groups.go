@@ -230,6 +230,9 @@ func (r *Reader) sourceGroups(ctx context.Context, out *status.Groups, b *gather
 		}
 		for _, g := range listed {
 			if len(names) > 0 && !slices.Contains(names, g.ID) {
+				if consumer.Excluded(g.Listed(), r.groups) == "" {
+					out.Known = append(out.Known, g.ID)
+				}
 				continue
 			}
 			states[g.ID] = g

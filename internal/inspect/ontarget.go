@@ -205,7 +205,10 @@ func (r *Reader) noVerdict(noWorker string) string {
 	if noWorker != "" {
 		return "no lane has written a verdict about this position, and no worker runs"
 	}
-	return "no lane has written a verdict about this position; " + r.seen()
+	if !r.flow.RefreshTopics {
+		return "no lane has written a verdict about this position; " + r.seen()
+	}
+	return "no lane has written a verdict about this position; a run does within seconds"
 }
 
 // ownCommits completes a translation with what the group has committed on the target itself. That was asked before the

@@ -137,7 +137,7 @@ func (t Translation) ahead() []string {
 		}
 	}
 	if len(out) > n { // only the source can tell whether a run would write the translated ones again
-		out = append(out, "group "+Printable(t.Group)+": whether that was a rehearsal that can be taken back the source tells: "+t.command("groups", t.Group))
+		out = append(out, "group "+Printable(t.Group)+": whether that was a rehearsal that can be taken back the source tells: "+t.Command("groups", t.Group))
 	}
 	return out
 }

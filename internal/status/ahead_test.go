@@ -202,7 +202,7 @@ func TestCommandsRunAsPrinted(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	s.Tools.Several = false
-	if got := s.command("groups", "a b"); got != "tidemark groups 'my flow.yaml' 'a b'" {
+	if got := s.Command("groups", "a b"); got != "tidemark groups 'my flow.yaml' 'a b'" {
 		t.Errorf("%s", got)
 	}
 }

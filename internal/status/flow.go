@@ -33,12 +33,13 @@ const (
 type Flow struct {
 	Header
 	Ledger      Ledger      `json:"ledger"`
-	Isolation   string      `json:"isolation"`              // of the file: what a worker with it reads of the source
-	Lanes       []Lane      `json:"lanes"`                  // by number
-	Workers     []Worker    `json:"workers"`                // in the lane group now; none where nobody could say
-	Partitions  []Partition `json:"partitions"`             // by topic and number
-	NotMirrored []Unmirror  `json:"not_mirrored,omitempty"` // topics of the source that the flow leaves out; needs the source
-	Damage      []Damage    `json:"damage,omitempty"`       // records of the ledger that cannot be used
+	Isolation   string      `json:"isolation"`                // of the file: what a worker with it reads of the source
+	Lanes       []Lane      `json:"lanes"`                    // by number
+	Workers     []Worker    `json:"workers"`                  // in the lane group now; none where nobody could say
+	Partitions  []Partition `json:"partitions"`               // by topic and number
+	NotMirrored []Unmirror  `json:"not_mirrored,omitempty"`   // topics of the source that the flow leaves out; needs the source
+	Missing     []Missing   `json:"missing_topics,omitempty"` // topics that the file names, and that the source does not have; needs the source
+	Damage      []Damage    `json:"damage,omitempty"`         // records of the ledger that cannot be used
 	// MirrorMaker is a topic on the target that a MirrorMaker 2 has left for this flow. It is looked for where there is no ledger.
 	MirrorMaker string `json:"mirrormaker,omitempty"`
 }
@@ -156,6 +157,9 @@ func (f Flow) Findings() []string {
 		if p.Others > 0 {
 			out = append(out, f.Flow+": others wrote "+count64(p.Others, "offset", "offsets")+" of "+partitionName(p.RemoteTopic, p.Partition)+" (docs/stopped.md)")
 		}
+	}
+	for _, m := range f.Missing {
+		out = append(out, f.Flow+": "+m.text())
 	}
 	out = append(out, f.laneFindings()...)
 	out = append(out, f.workerFindings()...)

@@ -21,6 +21,7 @@ type Groups struct {
 	// NoWorker is that no worker runs, so that neither verdicts nor positions are written. Empty where one does, or where
 	// nobody could say.
 	NoWorker string   `json:"no_worker,omitempty"`
+	Known    []string `json:"-"`                // ids of groups that are carried, to tell who mistyped one; only where groups were named
 	Damage   []Damage `json:"damage,omitempty"` // records of the verdicts topic that cannot be used
 }
 

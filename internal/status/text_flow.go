@@ -22,8 +22,11 @@ func (f Flow) Text() string {
 	b.WriteString(f.troubles())
 	b.WriteString("\n")
 	b.WriteString(f.partitions())
-	if len(f.NotMirrored) > 0 {
+	if len(f.NotMirrored)+len(f.Missing) > 0 {
 		b.WriteString("\n" + f.notMirrored())
+	}
+	for _, m := range f.Missing {
+		b.WriteString(m.text() + "\n")
 	}
 	b.WriteString(damageText(f.Damage))
 	return b.String()

@@ -119,13 +119,14 @@ func (t Translation) Text() string {
 	return g.String()
 }
 
-// Text is both sides of the answer.
+// Text is both sides of the answer. The clusters are named: with the identity policy the topics are called alike.
 func (l Lookup) Text() string {
+	from, to := Printable(l.Tools.Source.Alias), Printable(l.Tools.Target.Alias)
 	source, target := partitionName(l.Topic, l.Partition), partitionName(l.RemoteTopic, l.Partition)
-	asked, answer := fmt.Sprintf("%s offset %d", source, l.SourceAt), fmt.Sprintf("%s offset %d", target, l.TargetAt)
-	there := target
+	asked, answer := fmt.Sprintf("%s offset %d on %s", source, l.SourceAt, from), fmt.Sprintf("%s offset %d on %s", target, l.TargetAt, to)
+	there := target + " on " + to
 	if l.Reverse {
-		asked, answer, there = answer, asked, source
+		asked, answer, there = answer, asked, source+" on "+from
 	}
 	if l.Answer() == Unknown {
 		return fmt.Sprintf("%s has no place in %s: %s\n", asked, there, Printable(l.Sentence))

@@ -123,9 +123,9 @@ func snapshots() map[string]interface{ Text() string } {
 		"translation": Translation{Header: header(), Group: "billing", Offsets: []Offset{
 			{Topic: "A.orders", Partition: 0, Offset: 12, Metadata: "m\n1"}, {Topic: "A.orders", Partition: 10, Offset: 123456},
 		}},
-		"lookup":  Lookup{Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: 7, TargetAt: Unknown, Sentence: "up to 3 records never mirrored"},
-		"reverse": Lookup{Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: 7, TargetAt: 9, Reverse: true, Sentence: "exact at source offset 7"},
-		"noway":   Lookup{Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: Unknown, TargetAt: 9, Reverse: true, Sentence: "the topic was created anew"},
+		"lookup":  Lookup{Header: header(), Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: 7, TargetAt: Unknown, Sentence: "up to 3 records never mirrored"},
+		"reverse": Lookup{Header: header(), Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: 7, TargetAt: 9, Reverse: true, Sentence: "exact at source offset 7"},
+		"noway":   Lookup{Header: header(), Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: Unknown, TargetAt: 9, Reverse: true, Sentence: "the topic was created anew"},
 		"ledger": LedgerRecords{
 			Header:  header(),
 			Records: []LedgerRecord{{Lane: 0, Offset: 5, Written: ago(time.Minute), Key: "claim", Size: 78, Meaning: "held by w1"}},

@@ -38,8 +38,8 @@ func (r Reach) login() string {
 	return " (FILE: a client's properties with which it logs in to " + Printable(r.Alias) + ")"
 }
 
-// command is a call of ours about the snapshot's flow.
-func (h Header) command(verb string, args ...string) string {
+// Command is a call of ours about the snapshot's flow.
+func (h Header) Command(verb string, args ...string) string {
 	words := []string{"tidemark", verb, prose.ShellWord(h.Tools.File)}
 	if source, target, ok := strings.Cut(h.Flow, "->"); ok && h.Tools.Several {
 		words = append(words, "--flow", prose.ShellWord(source+":"+target))
