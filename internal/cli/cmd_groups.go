@@ -14,8 +14,13 @@ import (
 	"tidemark/internal/status"
 )
 
+type groupsOptions struct {
+	readOptions
+	handoverOptions
+}
+
 func newGroups(e *env) *cobra.Command {
-	var o readOptions
+	var o groupsOptions
 	cmd := &cobra.Command{
 		Use:   "groups FILE [GROUP...]",
 		Short: "Show every group's positions with their verdicts: source, lag, target, exact or why not",
@@ -40,15 +45,24 @@ where they left off. It is 3
   - if group sync is off in FILE, so that no position is written to the target;
   - if the source does not answer, so that newest commits are not known;
   - if a group that was named is left out, or none of its positions is carried.
-Positions that are left out on purpose (filtered, never committed) do not count otherwise.` + exitCodesCheck,
+Positions that are left out on purpose (filtered, never committed) do not count otherwise.
+
+With --write the translated positions are committed on the target, for a flow that does not do that itself (group sync off) and whose
+source is lost: from what the target alone knows, by the rules of a run (whole groups, none with members there, nothing backwards).
+The plan is shown first. --csv prints the positions for Kafka's own tool instead.` + exitCodesCheck,
 		Args: atLeast("FILE", "GROUP"),
 		RunE: func(_ *cobra.Command, args []string) error { return runGroups(e, args[0], args[1:], o) },
 	}
-	o.add(cmd, "exit 3 if a position is not exact or not on the target, or the target's commit is ahead, the group has members there, it is gone from the source, it has committed on the source since, a named group is left out, group sync is off, no worker runs, or the source does not answer")
+	o.handoverOptions.add(cmd)
+	o.readOptions.add(cmd, "exit 3 if a position is not exact or not on the target, or the target's commit is ahead, the group has members there, it is gone from the source, it has committed on the source since, a named group is left out, group sync is off, no worker runs, or the source does not answer")
 	return cmd
 }
 
-func runGroups(e *env, file string, names []string, o readOptions) error {
+func runGroups(e *env, file string, names []string, o groupsOptions) error {
+	byHand, err := o.wanted(o.check)
+	if err != nil {
+		return err
+	}
 	cfg, err := e.load(file)
 	if err != nil {
 		return err
@@ -57,8 +71,11 @@ func runGroups(e *env, file string, names []string, o readOptions) error {
 	if err != nil {
 		return err
 	}
+	if byHand {
+		return runHandover(e, cfg, flow, names, o)
+	}
 	var s status.Groups
-	err = e.ask(cfg, flow, o, func(ctx context.Context, r *inspect.Reader) (err error) {
+	err = e.ask(cfg, flow, o.readOptions, func(ctx context.Context, r *inspect.Reader) (err error) {
 		s, err = r.Groups(ctx, names)
 		return err
 	})
@@ -77,7 +94,7 @@ func runGroups(e *env, file string, names []string, o readOptions) error {
 	if err := unknown(cfg, s, names); err != nil {
 		return err
 	}
-	return e.verdict(o, s.Complete(), s.Findings())
+	return e.verdict(o.readOptions, s.Complete(), s.Findings())
 }
 
 // unknown is the error about named groups that there is nothing to say about.

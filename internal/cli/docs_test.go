@@ -111,7 +111,8 @@ func TestDocsListEveryField(t *testing.T) {
 	for title, values := range map[string][]any{
 		"tidemark status":               {flows{}},
 		"tidemark groups":               {status.Groups{}},
-		"tidemark translate":            {status.Translation{}, status.Lookup{}},
+		"Write":                         {status.Handover{}},
+		"tidemark translate":            {status.Translation{}, status.Lookup{}, status.Return{}},
 		"tidemark inspect ledger":       {status.LedgerRecords{}},
 		"tidemark inspect checkpoints":  {status.MM2Records{Checkpoints: []status.Checkpoint{}}},
 		"tidemark inspect offset-syncs": {status.OffsetSync{}},
@@ -193,7 +194,7 @@ func TestEveryFieldHasAName(t *testing.T) {
 			}
 		}
 	}
-	for _, v := range []any{flows{}, status.Groups{}, status.Translation{}, status.Lookup{}, status.LedgerRecords{}, status.MM2Records{}, lintfile.Report{}, topicLists{}, version{}} {
+	for _, v := range []any{flows{}, status.Groups{}, status.Handover{}, status.Translation{}, status.Lookup{}, status.Return{}, status.LedgerRecords{}, status.MM2Records{}, lintfile.Report{}, topicLists{}, version{}} {
 		walk(reflect.TypeOf(v))
 	}
 }
