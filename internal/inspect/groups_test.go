@@ -153,6 +153,9 @@ func TestGoneFromTheSource(t *testing.T) {
 		if err != nil || res.Error() != nil {
 			t.Fatal(err, res.Error())
 		}
+		if t9n, err := w.reader(Options{}).Translate(t.Context(), "app"); err != nil || len(t9n.Offsets) != 1 || len(t9n.Notes) != 1 || !strings.Contains(t9n.Notes[0], "is gone from the source since ") {
+			t.Errorf("translated: %+v, %v", t9n, err)
+		}
 		want := "group app, orders-0: gone from the source since 2d, the verdict is 3d old and kept: exact at offset 5" + c.want
 		for _, names := range [][]string{{"app"}, nil} {
 			got, err := w.reader(Options{}).Groups(t.Context(), names)

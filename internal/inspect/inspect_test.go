@@ -211,6 +211,39 @@ func TestHangingTransaction(t *testing.T) {
 	}
 }
 
+// TestDeletesUnseen: a mirror that is away for longer than a compacted topic keeps deletes can miss some, and the target keeps
+// their keys.
+func TestDeletesUnseen(t *testing.T) {
+	w := newWorld(t)
+	w.worker()
+	compact, hour := "compact", "3600000"
+	for name, configs := range map[string]map[string]string{
+		"keys": {"cleanup.policy": compact, "delete.retention.ms": hour}, "both": {"cleanup.policy": "compact,delete", "delete.retention.ms": "86400000"}, "plain": {"delete.retention.ms": hour},
+	} {
+		if err := testcluster.CreateTopic(t.Context(), w.source.ClientOpts(), name, 1, configs); err != nil {
+			t.Fatal(err)
+		}
+		w.topic(w.target, "A."+name, 1)
+		w.produce(w.source, &kgo.Record{Topic: name, Key: []byte("k"), Value: []byte("v")}, &kgo.Record{Topic: name, Key: []byte("k")})
+		w.records("A."+name, 1)
+		w.head(ledger.Head{Topic: name, SourceEnd: 1, At: time.Now().Add(-2 * time.Hour)}, 1, offsetmap.Origin{})
+	}
+	f, err := w.reader(Options{Standing: time.Millisecond}).Flow(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, line := range f.Findings() {
+		if strings.Contains(line, "unseen") {
+			got = append(got, line)
+		}
+	}
+	want := []string{"A->B: keys: compacted, and its records wait since 2h, longer than delete.retention.ms of the source: deletes can have gone unseen, whose keys then stay on the target (docs/guarantees.md)"}
+	if !slices.Equal(got, want) || !strings.Contains(f.Text(), "deletes can have gone unseen") {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestRowsAndHeads: with the source gone the newer of row and head says how far the source was.
 func TestRowsAndHeads(t *testing.T) {
 	w := newWorld(t)

@@ -1,6 +1,8 @@
 package status
 
 import (
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -118,6 +120,9 @@ type Partition struct {
 	// knows, and those behind its end where nothing of the source is missing on the target.
 	Others int64     `json:"written_by_others"`
 	AsOf   time.Time `json:"as_of,omitzero"` // when the head was written
+	// UnseenSince is since when records of a compacted topic wait, where that is longer than its source keeps deletes
+	// (delete.retention.ms): some can be gone unseen, and their keys then stay on the target. Zero where it is not.
+	UnseenSince time.Time `json:"deletes_unseen_since,omitzero"`
 	// NewestAt is the newest time stamp of a record on the target. It is asked for where the source does not answer: what is
 	// missing is what the source got after that.
 	NewestAt time.Time `json:"newest_record_at,omitzero"`
@@ -161,6 +166,7 @@ func (f Flow) Findings() []string {
 	for _, m := range f.Missing {
 		out = append(out, f.Flow+": "+m.text())
 	}
+	out = append(out, f.unseen()...)
 	out = append(out, f.laneFindings()...)
 	out = append(out, f.workerFindings()...)
 	for _, s := range f.sourceFindings() {
@@ -173,4 +179,23 @@ func (f Flow) Findings() []string {
 		out = append(out, f.Flow+": "+t.String())
 	}
 	return out
+}
+
+// unseen are the compacted topics of which deletes can have gone unseen, one clause each.
+func (f Flow) unseen() []string {
+	since := map[string]time.Time{}
+	for _, p := range f.Partitions {
+		if was, ok := since[p.Topic]; !p.UnseenSince.IsZero() && p.LeftOut == "" && (!ok || p.UnseenSince.Before(was)) {
+			since[p.Topic] = p.UnseenSince
+		}
+	}
+	var out []string
+	for _, topic := range slices.Sorted(maps.Keys(since)) {
+		out = append(out, f.Flow+": "+Printable(topic)+": "+unseenClause(since[topic], f.At))
+	}
+	return out
+}
+
+func unseenClause(since, now time.Time) string {
+	return "compacted, and its records wait since " + age(since, now) + ", longer than delete.retention.ms of the source: deletes can have gone unseen, whose keys then stay on the target (docs/guarantees.md)"
 }

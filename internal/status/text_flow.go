@@ -141,6 +141,9 @@ func (p Partition) remarks(now time.Time) string {
 	case p.Open > 0:
 		out = append(out, fmt.Sprintf("%d of the lag behind an open transaction", p.Open))
 	}
+	if !p.UnseenSince.IsZero() {
+		out = append(out, unseenClause(p.UnseenSince, now))
+	}
 	if p.Missing > 0 {
 		out = append(out, count(p.Missing, "block", "blocks")+" of the offset map missing: positions there are bounded, not exact")
 	}
