@@ -314,6 +314,44 @@ func TestSourceAway(t *testing.T) {
 	}
 }
 
+// TestLastAnswer: while the source does not answer the trouble is as old as its last answer, not as the first one that did not come.
+func TestLastAnswer(t *testing.T) {
+	f := newFix(t)
+	r := reader(t, f.source, f.log)
+	ctx, cancel := context.WithCancel(t.Context())
+	got, done := make(chan Snapshot, 1), make(chan error, 1)
+	go func() {
+		done <- r.Run(ctx, time.Millisecond, func(s Snapshot) {
+			select {
+			case got <- s:
+			default:
+			}
+		})
+	}()
+	<-got
+	before := time.Now()
+	fault := f.src.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListGroups}, Err: kerr.ClusterAuthorizationFailed, Count: -1})
+	if err := fault.Wait(f.ctx(), 5); err != nil {
+		t.Fatal(err)
+	}
+	trouble, ok := r.Trouble()
+	if !ok || !strings.HasPrefix(trouble.What, "the source does not answer") || before.Sub(trouble.Since) > time.Minute {
+		t.Errorf("trouble %+v, %v", trouble, ok)
+	}
+	if err := fault.Wait(f.ctx(), 10); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := r.Trouble(); !again.Since.Equal(trouble.Since) {
+		t.Errorf("its last answer was at %v, then at %v", trouble.Since, again.Since)
+	}
+	fault.Remove()
+	await(t, "the trouble to end", func() bool { _, ok := r.Trouble(); return !ok })
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDeletedOnTheSource plays the deletion of positions and groups on a cluster (field case 25).
 func TestDeletedOnTheSource(t *testing.T) {
 	f := newFix(t)
