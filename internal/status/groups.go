@@ -91,13 +91,7 @@ func (p Position) Stale() bool { return p.Now != Unknown && !p.AsOf.IsZero() && 
 // clause each. A verdict that is a final no (filtered, never committed) and a group that is left out are none, unless
 // the group was named: whoever asks about it by name wants to move it.
 func (g Groups) Findings() []string {
-	out := g.sourceFindings()
-	if g.NoWorker != "" {
-		out = append(out, g.NoWorker)
-	}
-	if g.NotWritten != "" {
-		out = append(out, g.NotWritten)
-	}
+	out := g.flowFindings()
 	for _, x := range g.Excluded {
 		if x.Named {
 			out = append(out, "group "+x.Group+" is left out: "+x.Why)
@@ -113,6 +107,39 @@ func (g Groups) Findings() []string {
 		out = append(out, t.String())
 	}
 	return out
+}
+
+// flowFindings are those that are about every group.
+func (g Groups) flowFindings() []string {
+	out := g.sourceFindings()
+	if g.NoWorker != "" {
+		out = append(out, g.NoWorker)
+	}
+	if g.NotWritten != "" {
+		out = append(out, g.NotWritten)
+	}
+	return out
+}
+
+// summary is how many groups can move now; empty where something is about all of them, and said below.
+func (g Groups) summary() string {
+	if len(g.flowFindings()) > 0 || g.Basis != "" {
+		return ""
+	}
+	all, can := 0, 0
+	for _, group := range g.Groups {
+		if len(group.Positions) == 0 {
+			continue
+		}
+		if all++; len(g.groupFindings(group)) == 0 {
+			can++
+		}
+	}
+	text := fmt.Sprintf("%s: %d can move to %s now", count(all, "group", "groups"), can, Printable(g.Tools.Target.Alias))
+	if can < all {
+		text += fmt.Sprintf(", %d cannot (--check says why)", all-can)
+	}
+	return text + "\n\n"
 }
 
 func (g Groups) groupFindings(group Group) []string {

@@ -22,7 +22,7 @@ func (g Groups) Text() string {
 	if rows == 0 {
 		b.WriteString("no positions\n")
 	} else {
-		b.WriteString(t.String())
+		b.WriteString(g.summary() + t.String())
 	}
 	if more := g.remarks(); more != "" {
 		b.WriteString("\n" + more)

@@ -259,6 +259,28 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// TestGroupsSummary: who has many groups sees first whether they can move.
+func TestGroupsSummary(t *testing.T) {
+	good, bad := exactPosition(0), exactPosition(0)
+	bad.OnTarget = Unknown
+	s := Groups{Header: header(), Groups: []Group{{Group: "a", Positions: []Position{good}}, {Group: "b", Positions: []Position{good, bad}}, {Group: "none"}}}
+	for name, c := range map[string]struct {
+		change func(*Groups)
+		want   string
+	}{
+		"one cannot":        {func(*Groups) {}, "2 groups: 1 can move to B now, 1 cannot (--check says why)\n\nGROUP "},
+		"all can":           {func(s *Groups) { s.Groups = s.Groups[:1] }, "1 group: 1 can move to B now\n\nGROUP "},
+		"nobody can say it": {func(s *Groups) { s.Source.Reached = false }, "GROUP "},
+		"nobody runs":       {func(s *Groups) { s.NoWorker = NoWorker(4) }, "GROUP "},
+	} {
+		is := s
+		c.change(&is)
+		if got := is.Text(); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s:\n%s\nwant %q", name, got, c.want)
+		}
+	}
+}
+
 // TestGroupFindings: a group that could not be started on the target and go on exactly is a finding, whatever keeps it.
 func TestGroupFindings(t *testing.T) {
 	exact := translate.Verdict{Kind: translate.Exact, Target: 500}
