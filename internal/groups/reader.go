@@ -240,7 +240,7 @@ func (r *Reader) Trouble() (t notes.Trouble, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.away != "" && !r.answered.IsZero() {
-		return notes.Trouble{Since: r.answered, What: "the source does not answer; its last answer was then", Why: r.away}, true
+		return notes.Trouble{Since: r.answered, What: notes.SourceSilent, Why: r.away}, true
 	}
 	return notes.Trouble{Since: r.since, What: fmt.Sprintf("positions of groups cannot be read from the source, of %d", r.failing), Why: r.said}, r.said != ""
 }

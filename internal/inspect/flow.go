@@ -79,6 +79,9 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 	if err := r.ends(ctx, &out.Header, rows); err != nil {
 		return out, err
 	}
+	if owners != nil {
+		asOfAnswer(rows, owners.silent())
+	}
 	r.tombstones(ctx, &out.Header, rows)
 	if err := r.standing(ctx, &out.Header, contents, read, rows); err != nil {
 		return out, err

@@ -16,6 +16,7 @@ import (
 
 	"tidemark/internal/configfile"
 	"tidemark/internal/ledger"
+	"tidemark/internal/notes"
 	"tidemark/internal/partition"
 	"tidemark/internal/status"
 	"tidemark/internal/testcluster"
@@ -56,6 +57,30 @@ func TestSourceThatDoesNotAnswer(t *testing.T) {
 	// Nobody knows whether orders-1 exists, so it is not there.
 	if len(got.Partitions) != 1 {
 		t.Errorf("%d partitions, want 1", len(got.Partitions))
+	}
+}
+
+// TestAgeOfTheLastAnswer: a head can be written after the source has died, with records that were on their way. What it says of
+// the source is as old as the source's last answer.
+func TestAgeOfTheLastAnswer(t *testing.T) {
+	w := newWorld(t)
+	worker := w.worker()
+	w.topic(w.target, "A.orders", 2)
+	w.from = "127.0.0.1:1"
+	last := time.Now().Add(-5 * time.Minute).Truncate(time.Second).UTC()
+	for p, at := range []time.Time{time.Now(), last.Add(-time.Hour)} {
+		w.head(ledger.Head{Topic: "orders", Partition: int32(p), SourceEnd: 50, At: at}, 50, offsetmap.Origin{})
+	}
+	w.says(worker, notes.Trouble{Since: last, What: notes.SourceSilent, Why: "refused"})
+	f := w.flow()
+	if p := w.partition(f, "orders", 0); !p.SourceAt.Equal(last) || p.SourceLive {
+		t.Errorf("seen at %v, want %v", p.SourceAt, last)
+	}
+	if p := w.partition(f, "orders", 1); !p.SourceAt.Before(last) {
+		t.Errorf("an older word became younger: %v", p.SourceAt)
+	}
+	if text := f.Text(); !strings.Contains(text, "since 5m: "+notes.SourceSilent+": refused") {
+		t.Errorf("the worker's word is missing:\n%s", text)
 	}
 }
 

@@ -12,7 +12,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/configfile"
+	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/notes"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/verdicts"
@@ -124,9 +127,9 @@ func (w *world) partition(f status.Flow, topic string, n int32) status.Partition
 }
 
 // worker joins the lane group as a worker does, so that every lane has an owner.
-func (w *world) worker() {
+func (w *world) worker() *kgo.Client {
 	w.t.Helper()
-	w.target.Client(w.t, kgo.ConsumerGroup("tidemark.A->B"), kgo.ConsumeTopics(ledger.TopicName("A")), kgo.DisableAutoCommit())
+	cl := w.target.Client(w.t, kgo.ConsumerGroup("tidemark.A->B"), kgo.ConsumeTopics(ledger.TopicName("A")), kgo.DisableAutoCommit())
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	defer cancel()
 	r := w.reader(Options{})
@@ -136,6 +139,23 @@ func (w *world) worker() {
 	})
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	return cl
+}
+
+// says has a worker say something about itself, as it does in the lane group.
+func (w *world) says(worker *kgo.Client, t notes.Trouble) {
+	w.t.Helper()
+	cl, err := kafka.Open(kafka.Cluster{Alias: "B", Bootstrap: w.target.Bootstrap()}, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer cl.Close()
+	id, generation := worker.GroupMetadata()
+	note := kafka.Committed{Metadata: notes.Note{Worker: "w1", Member: id, Troubles: []notes.Trouble{t}}.Encode()}
+	refused, err := cl.CommitAsMember(w.t.Context(), "tidemark.A->B", kafka.Member{ID: id, Generation: generation}, map[partition.ID]kafka.Committed{{Topic: ledger.TopicName("A")}: note})
+	if err != nil || len(refused) > 0 {
+		w.t.Fatal(err, refused)
 	}
 }
 
