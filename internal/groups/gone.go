@@ -29,7 +29,7 @@ func (o *Owner) Retention(d time.Duration) {
 // keeps says whether a row is kept although the source holds no such commit any more. It is the one place that decides how long:
 // for as long as the row has a place and the file does not leave the group or the topic out.
 func (o *Owner) keeps(key verdicts.Key, row verdicts.Row, now Snapshot) bool {
-	if key.Partition == verdicts.WholeGroup || !row.Verdict.HasPosition() || now.Groups[key.Group].Excluded != "" {
+	if key.Partition == verdicts.WholeGroup || !row.Verdict.HasPosition() || now.leavesOut(key.Group) {
 		return false
 	}
 	fate, known := o.env.Topic(key.Topic)

@@ -35,6 +35,12 @@ type Snapshot struct {
 	Groups     map[string]Info
 	Positions  map[string]map[partition.ID]kafka.Committed
 	Incomplete bool // some brokers did not list their groups: one that is not here may exist
+	names      *mm2.Filter
+}
+
+// leavesOut says whether the file leaves a group out, also one that the source does not have any more.
+func (s Snapshot) leavesOut(group string) bool {
+	return s.Groups[group].Excluded != "" || s.names != nil && consumer.Excluded(consumer.Group{ID: group}, s.names) != ""
 }
 
 // answers says whether the absence of a group or position from the snapshot means that the source has none.
@@ -95,7 +101,7 @@ func (r *Reader) Poll(ctx context.Context) (Snapshot, error) {
 	if err != nil && !incomplete {
 		return Snapshot{}, err
 	}
-	s := Snapshot{At: time.Now(), Groups: map[string]Info{}, Positions: map[string]map[partition.ID]kafka.Committed{}, Incomplete: incomplete}
+	s := Snapshot{At: time.Now(), Groups: map[string]Info{}, Positions: map[string]map[partition.ID]kafka.Committed{}, Incomplete: incomplete, names: r.names}
 	var ask []string
 	for _, g := range listed {
 		in := Info{Type: g.Type, State: g.State, Protocol: g.ProtocolType, Excluded: consumer.Excluded(g.Listed(), r.names)}

@@ -3,6 +3,7 @@ package groups
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -15,10 +16,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/internal/partition"
 	"tidemark/internal/translate"
 	"tidemark/internal/verdicts"
+	"tidemark/mm2"
 )
 
 // TestPoll: a simple group and a live one are read alike; an excluded one is listed, and no lane hears of it.
@@ -403,4 +406,22 @@ func TestDeletedOnTheSource(t *testing.T) {
 		f.want(g, orders(1), 60)
 	}
 	f.state("some", translate.UpToDate)
+	// Once the file leaves the group out nothing of it is kept.
+	filter, err := mm2.NewFilter([]string{".*"}, []string{"all"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = NewReader(f.source, filter, events.From(slog.New(slog.DiscardHandler)))
+	poll()
+	f.round()
+	rows, _ = f.env.since()
+	left := 0
+	for _, p := range rows {
+		if p.key.Group == "all" && p.row == nil {
+			left++
+		}
+	}
+	if left != 2 {
+		t.Errorf("published about a group that is left out: %v", rows)
+	}
 }

@@ -245,8 +245,15 @@ func (r *Reader) sourceGroups(ctx context.Context, out *status.Groups, b *gather
 		// Brokers leave groups that we may not see out of the list without a word. Those that are known all the same are asked for
 		// by name: a right that is missing must not look like a group that was deleted.
 		for _, g := range slices.Sorted(maps.Keys(b.groups)) {
-			if _, known := states[g]; !known && consumer.Excluded(consumer.Group{ID: g}, r.groups) == "" {
+			_, known := states[g]
+			why := consumer.Excluded(consumer.Group{ID: g}, r.groups)
+			switch {
+			case known:
+			case why == "":
 				ask = append(ask, g)
+			case len(b.groups[g]) > 0: // what was said of it before the file left it out
+				out.Excluded = append(out.Excluded, status.Excluded{Group: g, Why: why, Named: len(names) > 0})
+				delete(b.groups, g)
 			}
 		}
 		if len(ask) == 0 {

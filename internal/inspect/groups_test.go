@@ -172,6 +172,22 @@ func TestGoneFromTheSource(t *testing.T) {
 	}
 }
 
+// TestGoneAndLeftOut: a group that the source has no more and that the file leaves out now is waited for by nobody.
+func TestGoneAndLeftOut(t *testing.T) {
+	w := moved(t, 5)
+	res, err := kadm.NewClient(w.source.Client(t)).DeleteGroups(t.Context(), "app")
+	if err != nil || res.Error() != nil {
+		t.Fatal(err, res.Error())
+	}
+	w.extra = ", groups_exclude: [app]"
+	if f := w.findings(); f != "" {
+		t.Errorf("findings: %q", f)
+	}
+	if f := w.findings("app"); f != `group app is left out: excluded by groups.exclude pattern "app"` {
+		t.Errorf("findings of the group: %q", f)
+	}
+}
+
 // TestGroupThatMayNotBeRead: brokers leave it out of their list without a word. It is not gone.
 func TestGroupThatMayNotBeRead(t *testing.T) {
 	w := moved(t, 7)
