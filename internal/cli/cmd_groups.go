@@ -107,8 +107,8 @@ func unknown(cfg *config.Config, s status.Groups, names []string) error {
 	for _, name := range names {
 		i := slices.IndexFunc(s.Groups, func(g status.Group) bool { return g.Group == name })
 		left := slices.ContainsFunc(s.Excluded, func(x status.Excluded) bool { return x.Group == name })
-		if left || i >= 0 && len(s.Groups[i].Positions)+len(s.Groups[i].TargetOnly) > 0 {
-			continue // it is shown
+		if left || i >= 0 && len(s.Groups[i].Positions) > 0 {
+			continue
 		}
 		switch alias := strings.TrimSuffix(name, "-"); {
 		case alias != name && cfg.Clusters[alias].Alias != "":
@@ -120,6 +120,8 @@ func unknown(cfg *config.Config, s status.Groups, names []string) error {
 			out = append(out, fmt.Sprintf("%s has no position of group %q, and the source does not tell: %s", has, name, s.Groups[i].Denied))
 		case i >= 0 && s.Groups[i].SourceState != "":
 			out = append(out, fmt.Sprintf("group %q is on the source and has committed nothing there", name))
+		case i >= 0 && len(s.Groups[i].TargetOnly) > 0:
+			out = append(out, fmt.Sprintf("neither %s nor the source knows group %q; it has committed on remote topics on the target, and nothing else knows where it is", has, name))
 		default:
 			out = append(out, fmt.Sprintf("neither %s nor the source knows group %q%s", has, name, knownGroups(name, s.Known)))
 		}

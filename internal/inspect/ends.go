@@ -49,6 +49,9 @@ func (r *Reader) ends(ctx context.Context, h *status.Header, rows []*row) error 
 		if w.SourceEnd != status.Unknown && w.MirroredTo != status.Unknown {
 			w.Lag = max(0, w.SourceEnd-w.MirroredTo)
 		}
+		if w.Lag > 0 && !w.anew && w.mapEnd != status.Unknown && w.TargetEnd != status.Unknown {
+			w.Arrived = min(w.Lag, max(0, w.TargetEnd-max(w.mapEnd, w.TargetStart)))
+		}
 	}
 	return r.countOthers(ctx, h, rows)
 }

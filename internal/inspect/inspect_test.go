@@ -60,6 +60,21 @@ func TestSourceThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// TestLagThatHasArrived: the ledger's word is a second older than the ends of the logs, and a lag that is none looks like one.
+func TestLagThatHasArrived(t *testing.T) {
+	w := newWorld(t)
+	w.topic(w.target, "A.orders", 2)
+	for i := range 9 {
+		w.produce(w.source, &kgo.Record{Topic: "orders", Value: []byte{byte(i)}})
+	}
+	w.records("A.orders", 8)
+	w.head(ledger.Head{Topic: "orders", SourceEnd: 3, At: time.Now()}, 3, offsetmap.Origin{})
+	f := w.flow()
+	if p := w.partition(f, "orders", 0); p.Lag != 6 || p.Arrived != 5 || !strings.Contains(f.Text(), "up to 5 of the lag are on the target already") {
+		t.Errorf("%+v\n%s", p, f.Text())
+	}
+}
+
 // TestAgeOfTheLastAnswer: a head can be written after the source has died, with records that were on their way. What it says of
 // the source is as old as the source's last answer.
 func TestAgeOfTheLastAnswer(t *testing.T) {

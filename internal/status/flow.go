@@ -107,6 +107,9 @@ type Partition struct {
 	SourceLive  bool      `json:"source_end_live"`        // the source itself said it, for this snapshot
 	Lag         int64     `json:"lag"`                    // source_end - mirrored_to; where source_end_live is false, at least
 	Open        int64     `json:"behind_transaction"`     // how much of the lag is behind an open transaction
+	// Arrived is how much of the lag at most is on the target already: its log goes on behind the end of the offset map, which
+	// follows it by about a second. What others write there counts too, so the lag is not less for it.
+	Arrived int64 `json:"arrived"`
 	// Transaction is the oldest open one; nil where none is, or the flow reads uncommitted records, or nobody tells.
 	Transaction *Transaction `json:"transaction,omitempty"`
 	TargetStart int64        `json:"target_start"`

@@ -141,6 +141,9 @@ func (p Partition) remarks(now time.Time) string {
 	case p.Open > 0:
 		out = append(out, fmt.Sprintf("%d of the lag behind an open transaction", p.Open))
 	}
+	if p.Arrived > 0 {
+		out = append(out, fmt.Sprintf("up to %d of the lag are on the target already: the ledger is a second behind it", p.Arrived))
+	}
 	if !p.UnseenSince.IsZero() {
 		out = append(out, unseenClause(p.UnseenSince, now))
 	}
