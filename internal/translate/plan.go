@@ -165,7 +165,7 @@ func (g Group) movedBack(r Row) bool {
 
 // refresh writes our own last commit again, to the letter.
 func (g Group) refresh(r Row) (Commit, bool) {
-	if !g.Refresh || !g.SourceLive || !r.present() || !r.Present.Ours || r.Committed < 0 || r.Verdict.Final() {
+	if !g.Refresh || !r.present() || !r.Present.Ours || r.Committed < 0 || r.Verdict.Final() {
 		return Commit{}, false
 	}
 	return Commit{Offset: r.Present.Offset, Metadata: r.Present.Metadata, From: r.Present.From}, true
