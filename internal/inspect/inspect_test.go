@@ -241,12 +241,12 @@ func TestHangingTransaction(t *testing.T) {
 		resp.TransactionStates = append(resp.TransactionStates, tx)
 		return resp, nil, true
 	})
-	want := fmt.Sprintf("orders-0 waits behind the transaction of producer %d (\"it's app\"), open for 3h, which is longer than transaction.max.timeout.ms allows, so nothing ends it; if its application is gone: kafka-transactions.sh --bootstrap-server %s abort --topic orders --partition 0 --start-offset 2",
+	want := fmt.Sprintf("the transaction of producer %d (\"it's app\"), open for 3h, which is longer than transaction.max.timeout.ms allows, so nothing ends it; if its application is gone: kafka-transactions.sh --bootstrap-server %s abort --topic orders --partition 0 --start-offset 2",
 		got.Groups[0].Positions[0].Transaction.ProducerID, w.source.Bootstrap()[0])
 	if f := w.findings("app"); !strings.HasPrefix(f, "group app, orders-0: 3 offsets of the source wait behind ") || !strings.HasSuffix(f, want) {
 		t.Errorf("findings of the group: %q, want %q", f, want)
 	}
-	if f := w.flow().Findings(); !slices.Contains(f, "A->B: "+want) {
+	if f := w.flow().Findings(); !slices.Contains(f, "A->B: orders-0 waits behind "+want) {
 		t.Errorf("findings: %q, want %q", f, want)
 	}
 }

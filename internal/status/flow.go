@@ -160,7 +160,7 @@ func (f Flow) Findings() []string {
 			out = append(out, f.Flow+": a part of the offset map of "+partitionName(p.Topic, p.Partition)+" is missing")
 		}
 		if p.Transaction != nil && p.Transaction.Hangs {
-			out = append(out, f.Flow+": "+f.hangs(p.Topic, p.Partition, *p.Transaction))
+			out = append(out, f.Flow+": "+partitionName(p.Topic, p.Partition)+" waits behind "+p.Transaction.whose(f.At)+", "+f.hangs(p.Topic, p.Partition, *p.Transaction))
 		}
 		if p.Others > 0 {
 			out = append(out, f.Flow+": others wrote "+count64(p.Others, "offset", "offsets")+" of "+partitionName(p.RemoteTopic, p.Partition)+" (docs/stopped.md)")

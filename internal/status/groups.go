@@ -199,12 +199,12 @@ func (g Groups) finding(group Group, p Position) string {
 		return p.short() + "; the group has committed on the source since that verdict" // which may be the smaller trouble
 	case p.Stale():
 		return "the group has committed on the source since the verdict was made"
+	case p.Open > 0 && p.Transaction != nil && p.Transaction.Hangs:
+		return p.waiting(g.At) + ", " + g.hangs(p.Topic, p.Partition, *p.Transaction)
 	case !p.Exact:
 		return p.short()
 	case g.Source.Reached && p.Now == Unknown:
 		return "the source tells no commit of the group there now, so its newest one is not known"
-	case p.Open > 0 && p.Transaction != nil && p.Transaction.Hangs:
-		return p.waiting(g.At) + ", and are not on the target: " + g.hangs(p.Topic, p.Partition, *p.Transaction)
 	case aheadBy(p.OnTarget, p.Target) > 0:
 		if group.active() {
 			return fmt.Sprintf("consumers on the target have committed offset %d, %d ahead of what the group has read on the source", p.OnTarget, p.OnTarget-p.Target)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tidemark/internal/translate"
 )
 
 // Text is every position, then what is to be said about groups.
@@ -40,7 +42,7 @@ func (g Groups) lag(p Position) string {
 }
 
 func (p Position) verdict(now time.Time) string {
-	if p.Open > 0 && p.Exact {
+	if p.Open > 0 && (p.Exact || p.Verdict.Kind == translate.HeldByTransaction) {
 		p.Sentence += "; " + p.waiting(now)
 	}
 	if what := beyondClause(p.OnTarget, p.TargetEnd); what != "" {

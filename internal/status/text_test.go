@@ -318,6 +318,14 @@ func TestGroupFindings(t *testing.T) {
 			},
 			"group g, orders-0: the topic was created anew, old positions do not carry over: why; the group has committed on the source since that verdict",
 		},
+		{
+			"held by a transaction that hangs", func(_ *Groups, _ *Group, p *Position) {
+				p.Verdict = translate.Verdict{Kind: translate.HeldByTransaction, Target: 500, N: 3}
+				p.Sentence, p.Exact, p.Open = p.Verdict.String(), false, 3
+				p.Transaction = &Transaction{ProducerID: 7, ID: "app", StartOffset: 500, Since: ago(3 * time.Hour), Hangs: true}
+			},
+			"group g, orders-0: 3 offsets of the source wait behind the transaction of producer 7 (\"app\"), open for 3h, which is longer than transaction.max.timeout.ms allows, so nothing ends it; if its application is gone: kafka-transactions.sh --bootstrap-server a1:9092 abort --topic orders --partition 0 --start-offset 500",
+		},
 		{"nothing is carried", func(_ *Groups, _ *Group, p *Position) {
 			p.Verdict, p.Exact, p.Target, p.OnTarget = final, false, Unknown, Unknown
 		}, ""},

@@ -27,9 +27,9 @@ func (t Transaction) whose(now time.Time) string {
 	return what + ", open for " + age(t.Since, now)
 }
 
-// hangs is the finding about a transaction that nothing ends, with the command that does.
+// hangs is what to do about a transaction that nothing ends, behind its name and age.
 func (h Header) hangs(topic string, partition int32, t Transaction) string {
 	on := h.Tools.Source
-	return fmt.Sprintf("%s waits behind %s, which is longer than transaction.max.timeout.ms allows, so nothing ends it; if its application is gone: %s abort --topic %s --partition %d --start-offset %d%s",
-		partitionName(topic, partition), t.whose(h.At), on.command("kafka-transactions.sh"), prose.ShellWord(topic), partition, t.StartOffset, on.login())
+	return fmt.Sprintf("which is longer than transaction.max.timeout.ms allows, so nothing ends it; if its application is gone: %s abort --topic %s --partition %d --start-offset %d%s",
+		on.command("kafka-transactions.sh"), prose.ShellWord(topic), partition, t.StartOffset, on.login())
 }
