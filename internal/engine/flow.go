@@ -297,6 +297,7 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	g.Go(func() error { return f.guard(work) })
 	g.Go(func() error { return f.followACLs(work) })
 	g.Go(func() error { return f.positions.run(work) })
+	g.Go(func() error { return f.watchTransactions(work) })
 	g.Go(func() error { return f.heartbeats(work) })
 	if f.members.client, err = f.enter(); err != nil {
 		stopWork()
