@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"tidemark/internal/config"
 	"tidemark/internal/control"
@@ -69,10 +66,8 @@ func (e *env) decide(file string, r control.Request, o decideOptions) error {
 		fmt.Fprintln(e.stdout, "nothing is decided: --dry-run")
 		return nil
 	}
-	if !o.yes {
-		if err := e.confirm(); err != nil {
-			return err
-		}
+	if err := e.confirm("decide that?", o.yes); err != nil {
+		return err
 	}
 	if d, err = e.write(cfg, flow, d); err != nil {
 		return err
@@ -123,28 +118,6 @@ func who() string {
 		host = "an unknown host"
 	}
 	return name + "@" + host
-}
-
-// confirm asks at the terminal.
-func (e *env) confirm() error {
-	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return usagef("nothing is decided: there is no terminal to ask at; add --yes, or --dry-run to see what it means")
-	}
-	fmt.Fprint(e.stdout, "Decide that? [y/N] ")
-	answer := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(os.Stdin).ReadString('\n') // an end without a line is a no
-		answer <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case a := <-answer:
-		if a == "y" || a == "yes" {
-			return nil
-		}
-		return usagef("nothing is decided")
-	case <-e.ctx.Done():
-		return errStopped
-	}
 }
 
 // write puts the decision into its topic.

@@ -33,6 +33,8 @@ const (
 	FirstStartWaits Kind = "lanes wait for lane 0: its owner writes down where a flow that begins at the end begins, which it does not while it runs with another file or an older build"
 	SourceAway      Kind = "partitions of the source cannot be read for now"
 	SourceBack      Kind = "the source can be read again"
+	// TransactionHangs has partition, start_offset, producer, transactional_id and since.
+	TransactionHangs Kind = "a transaction on the source is open for longer than transaction.max.timeout.ms, so nothing ends it, and what stands behind it is not mirrored; `tidemark status --check` prints the command that ends it"
 )
 
 // What happens to workers and the lanes that they have.
