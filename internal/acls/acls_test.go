@@ -59,6 +59,8 @@ func (r Report) lines(alias string) (out []string) {
 
 const bare = ", sync_topic_acls: false, emit_offset_syncs: false, emit_checkpoints: false, emit_heartbeats: false, replicate_heartbeats: false, groups: []"
 
+const controls = "topic tidemark-controls.A.internal: READ"
+
 const own = "tidemark-ledger.A.internal: CREATE READ WRITE DESCRIBE_CONFIGS"
 
 func TestRights(t *testing.T) {
@@ -73,20 +75,20 @@ func TestRights(t *testing.T) {
 		{
 			"everything off", "from: A, to: B, topics: [orders], sync_topic_configs: false" + bare,
 			[]string{"topic orders: READ DESCRIBE_CONFIGS"},
-			append([]string{configured, "topic A.orders: CREATE READ WRITE ALTER DESCRIBE_CONFIGS", "topic " + own, "topic " + verdicts}, lanes...),
+			append([]string{configured, "topic A.orders: CREATE READ WRITE ALTER DESCRIBE_CONFIGS", controls, "topic " + own, "topic " + verdicts}, lanes...),
 		},
 		{
 			"everything on", "from: A, to: B, topics: [orders], groups: [billing]",
 			[]string{"cluster: DESCRIBE", "topic heartbeats: READ DESCRIBE_CONFIGS", "topic mm2-offset-syncs.B.internal: CREATE WRITE DESCRIBE_CONFIGS", "topic orders: READ DESCRIBE_CONFIGS", "group billing: DESCRIBE"},
 			append([]string{
 				"cluster: ALTER DESCRIBE_CONFIGS", "topic A.checkpoints.internal: CREATE WRITE DESCRIBE_CONFIGS", "topic A.heartbeats: CREATE READ WRITE ALTER ALTER_CONFIGS", "topic A.orders: CREATE READ WRITE ALTER ALTER_CONFIGS",
-				"topic heartbeats: CREATE WRITE DESCRIBE_CONFIGS", "topic " + own, "topic " + verdicts, "group billing: READ",
+				"topic heartbeats: CREATE WRITE DESCRIBE_CONFIGS", controls, "topic " + own, "topic " + verdicts, "group billing: READ",
 			}, lanes...),
 		},
 		{
 			"every topic", "from: A, to: B, topics: ['.*'], emit_offset_syncs: false, groups: []",
 			[]string{"cluster: DESCRIBE", "every topic (*): READ DESCRIBE_CONFIGS"},
-			append([]string{"cluster: ALTER DESCRIBE_CONFIGS", "topics A.* (prefixed): CREATE READ WRITE ALTER ALTER_CONFIGS", "topic heartbeats: CREATE WRITE DESCRIBE_CONFIGS", "topic " + own, "topic " + verdicts}, lanes...),
+			append([]string{"cluster: ALTER DESCRIBE_CONFIGS", "topics A.* (prefixed): CREATE READ WRITE ALTER ALTER_CONFIGS", "topic heartbeats: CREATE WRITE DESCRIBE_CONFIGS", controls, "topic " + own, "topic " + verdicts}, lanes...),
 		},
 		{
 			"names kept", "from: A, to: B, topics: ['.*'], policy: identity" + bare,
@@ -98,18 +100,18 @@ func TestRights(t *testing.T) {
 			[]string{"topics orders-* (prefixed): READ DESCRIBE_CONFIGS", "topic other.name: READ DESCRIBE_CONFIGS", "topics pay.eu-* (prefixed): READ DESCRIBE_CONFIGS"},
 			append([]string{
 				configured, "topics A_orders-* (prefixed): CREATE READ WRITE ALTER ALTER_CONFIGS", "topic A_other.name: CREATE READ WRITE ALTER ALTER_CONFIGS",
-				"topics A_pay.eu-* (prefixed): CREATE READ WRITE ALTER ALTER_CONFIGS", "topic " + own, "topic " + verdicts,
+				"topics A_pay.eu-* (prefixed): CREATE READ WRITE ALTER ALTER_CONFIGS", controls, "topic " + own, "topic " + verdicts,
 			}, lanes...),
 		},
 		{
 			"syncs on the target", "from: A, to: B, topics: [], offset_syncs_location: target, separator: _" + strings.Replace(bare, "emit_offset_syncs: false, ", "", 1),
 			nil,
-			append([]string{configured, "topic mm2-offset-syncs_A_internal: CREATE WRITE DESCRIBE_CONFIGS", "topic " + own, "topic " + verdicts}, lanes...),
+			append([]string{configured, "topic mm2-offset-syncs_A_internal: CREATE WRITE DESCRIBE_CONFIGS", controls, "topic " + own, "topic " + verdicts}, lanes...),
 		},
 		{
 			"positions not committed", "from: A, to: B, topics: [], sync_groups: false" + strings.Replace(bare, "groups: []", "groups: ['app-.*']", 1),
 			[]string{"groups app-* (prefixed): DESCRIBE"},
-			append([]string{configured, "topic " + own, "topic " + verdicts}, lanes...),
+			append([]string{configured, controls, "topic " + own, "topic " + verdicts}, lanes...),
 		},
 		{
 			"excluded names", "from: A, to: B, topics: [orders, old, x.internal], topics_exclude: [old]" + strings.Replace(bare, "groups: []", "groups: [app, console], groups_exclude: [console]", 1),
@@ -122,13 +124,13 @@ func TestRights(t *testing.T) {
 			[]string{"topic orders: READ DESCRIBE_CONFIGS", "topic pay: READ DESCRIBE_CONFIGS", "groups ** (prefixed): DESCRIBE", "group app: DESCRIBE"},
 			append([]string{
 				configured, "topic orders: CREATE READ WRITE ALTER ALTER_CONFIGS", "topic pay: CREATE READ WRITE ALTER ALTER_CONFIGS",
-				"topic " + own, "topic " + verdicts, "groups ** (prefixed): READ", "group app: READ",
+				controls, "topic " + own, "topic " + verdicts, "groups ** (prefixed): READ", "group app: READ",
 			}, lanes...),
 		},
 		{
 			"a heartbeats topic keeps no name", "from: A, to: B, topics: [heartbeats, 'heart.*'], policy: identity" + bare,
 			[]string{"topics heart* (prefixed): READ DESCRIBE_CONFIGS"},
-			append([]string{configured, "topic A.heartbeats: CREATE READ WRITE ALTER ALTER_CONFIGS", "topics heart* (prefixed): CREATE READ WRITE ALTER ALTER_CONFIGS", "topic " + own, "topic " + verdicts}, lanes...),
+			append([]string{configured, "topic A.heartbeats: CREATE READ WRITE ALTER ALTER_CONFIGS", "topics heart* (prefixed): CREATE READ WRITE ALTER ALTER_CONFIGS", controls, "topic " + own, "topic " + verdicts}, lanes...),
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tidemark/internal/prose"
 )
 
 // mostNames is how many resources one command names: each command starts a Java process, and a line should still be
@@ -62,11 +64,11 @@ func (c Cluster) commands() []string {
 	for _, s := range order {
 		for some := range slices.Chunk(names[s], mostNames) {
 			var line strings.Builder
-			fmt.Fprintf(&line, "kafka-acls.sh --bootstrap-server %s --add --allow-principal %s%s", quoted(strings.Join(c.Bootstrap, ",")), quoted(c.Principal), s.operations)
+			fmt.Fprintf(&line, "kafka-acls.sh --bootstrap-server %s --add --allow-principal %s%s", prose.ShellWord(strings.Join(c.Bootstrap, ",")), prose.ShellWord(c.Principal), s.operations)
 			for _, name := range some {
 				line.WriteString(" --" + s.resource)
 				if s.resource != string(ClusterResource) { // the tool knows the one name
-					line.WriteString(" " + quoted(name))
+					line.WriteString(" " + prose.ShellWord(name))
 				}
 			}
 			if s.pattern == Prefixed {
@@ -76,15 +78,4 @@ func (c Cluster) commands() []string {
 		}
 	}
 	return out
-}
-
-// quoted is a word for a shell. Names of ours hold a ">", those of groups can hold anything.
-func quoted(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-:/,@", r)
-	}
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -1,11 +1,8 @@
 package acls
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 func TestCommands(t *testing.T) {
@@ -52,15 +49,4 @@ func TestManyNames(t *testing.T) {
 	if n != 3 {
 		t.Errorf("%d commands for 45 topics", n)
 	}
-}
-
-// TestQuoted: a shell gives every word back.
-func TestQuoted(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		word := rapid.StringMatching(`[a-z'"$>\\ *&;|~#()-]{0,8}`).Draw(t, "word")
-		out, err := exec.Command("sh", "-c", "printf %s "+quoted(word)).Output()
-		if err != nil || string(out) != word {
-			t.Fatalf("%q came back as %q, %v", word, out, err)
-		}
-	})
 }

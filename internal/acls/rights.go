@@ -8,6 +8,7 @@ import (
 
 	"tidemark/internal/config"
 	"tidemark/internal/config/security"
+	"tidemark/internal/control"
 	"tidemark/internal/ledger"
 	"tidemark/mm2"
 )
@@ -260,6 +261,9 @@ func (c *collector) own(f config.Flow, p mm2.Policy) {
 		to(DescribeConfigs, "check that the topic of verdicts is compacted", "").
 		to(Read, "take over what lanes say about positions", "").
 		to(Write, "say what each position is", "")
+	c.on(f.Target, f, named(Topic, control.TopicName(f.Source))).
+		to(Describe, "see whether people have decided anything", "").
+		to(Read, "obey what people have decided", "")
 	c.on(f.Target, f, id{TransactionalID, Prefixed, "tidemark." + f.Name().String() + ".lane."}).
 		to(Describe, "see that a fence is complete", "").
 		to(Write, "own a lane, and fence its former owner", "")

@@ -44,6 +44,7 @@ const (
 	ReasonEmpty   Reason = "no record left by compaction"
 
 	ReasonCrop       Reason = "begins before the position"
+	ReasonUntil      Reason = "holds records that are skipped by choice"
 	ReasonGaps       Reason = "offsets missing by compaction"
 	ReasonAppendTime Reason = "log append time becomes the record timestamp"
 
@@ -59,6 +60,9 @@ const (
 type Case struct {
 	// Position is the next source offset to mirror.
 	Position int64
+	// Until is the first source offset at or above Position that is not to be
+	// mirrored, 0 for none.
+	Until int64
 	// MaxBytes is the target's max.message.bytes, 0 for no limit.
 	MaxBytes int32
 	// KeepAppendTime: batches of LogAppendTime topics get every timestamp
@@ -123,6 +127,8 @@ func (c Case) rebuild(v View) Reason {
 	switch {
 	case v.BaseOffset() < c.Position:
 		return ReasonCrop
+	case c.Until > 0 && v.NextOffset() > c.Until:
+		return ReasonUntil
 	case int64(v.Count()) != int64(v.LastOffsetDelta())+1:
 		return ReasonGaps
 	case v.LogAppendTime() && c.KeepAppendTime:

@@ -14,6 +14,8 @@ type RebuildOptions struct {
 	// Position is the first source offset wanted; records below it are left
 	// out.
 	Position int64
+	// Until is the first source offset that is not wanted, 0 for none.
+	Until int64
 	// MaxBytes is the target's max.message.bytes: no output, header included,
 	// is larger. 0 means no limit.
 	MaxBytes int32
@@ -110,7 +112,7 @@ func (b *Builder) feed(a *assembler, v View, opt *RebuildOptions) error {
 
 // put applies the per-record options.
 func (o *RebuildOptions) put(a *assembler, offset, timestamp int64, attributes byte, body []byte) error {
-	if offset < o.Position {
+	if offset < o.Position || o.Until > 0 && offset >= o.Until {
 		return nil
 	}
 	return a.add(offset, timestamp, attributes, body)

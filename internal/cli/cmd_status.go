@@ -37,13 +37,13 @@ is mirrored, its lag, and whether it runs or why not.
 
 The target is read (the ledger topic), so it does not matter whether a run is going on. The source is asked for its
 log ends; where it does not answer, they come from the ledger, with their age. A topic that is new on the source shows at
-once, as new: a run sees it within refresh_topics_interval, or at its next start.
+once, as new: a run sees it within seconds, or with refresh_topics off at its next start.
 
 Where no run has created the ledger of any flow shown there is nothing to show: exit code 1 (with --check 3).` + exitCodesCheck,
 		Args: exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error { return runStatus(e, args[0], o) },
 	}
-	o.add(cmd, "exit 3 if a partition is stopped, standing, damaged or not begun, others wrote to a remote topic, a lane has no owner or does not run, a worker waits or has another file, a part of an offset map is missing, or the source does not answer")
+	o.add(cmd, "exit 3 if a partition is stopped, standing, held by a transaction that hangs, damaged or not begun, FILE names a topic that is not there, others wrote to a remote topic, a lane has no owner or does not run, a worker waits or has another file, a part of an offset map is missing, or the source does not answer")
 	cmd.Flag("flow").Usage = "show only this flow, A:B"
 	return cmd
 }

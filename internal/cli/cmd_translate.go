@@ -19,14 +19,15 @@ type translateOptions struct {
 func newTranslate(e *env) *cobra.Command {
 	var o translateOptions
 	cmd := &cobra.Command{
-		Use:   "translate FILE GROUP | FILE --topic T --partition P --offset N [--reverse]",
+		Use:   "translate FILE GROUP [--reverse] | FILE --topic T --partition P --offset N [--reverse]",
 		Short: "Translate a group's positions, or one offset, to the target",
 		Long: `With GROUP: print where the group would resume on the target, as MirrorMaker's RemoteClusterUtils.translateOffsets
 does: target topic, partition, offset, metadata. Partitions without a place on the target are named on standard error, and
 those where the group has committed on the target itself, ahead of the translated offset: it would resume there.
 
 With --topic, --partition and --offset: ask the partition's offset map directly. Offsets are the next record to read.
---reverse translates an offset of the target to the source.
+--reverse translates an offset of the target to the source; with GROUP, what the group has committed on remote topics of the
+flow: where it goes on when it moves back.
 
 Only the target is read.
 
@@ -39,7 +40,10 @@ A remote topic that somebody has deleted, or created anew, since it was mirrored
 mean other records there, or none.` + exitCodesCheck,
 		Args: o.validate,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 2 {
+			switch {
+			case len(args) == 2 && o.query.Reverse:
+				return runReturn(e, args[0], args[1], o)
+			case len(args) == 2:
 				return runTranslate(e, args[0], args[1], o)
 			}
 			return runLookup(e, args[0], o)
@@ -67,14 +71,14 @@ func (o *translateOptions) validate(cmd *cobra.Command, args []string) error {
 			return usagef("translate: --topic must not be empty, --partition and --offset not negative")
 		}
 		return nil
-	case len(args) == 2 && given == 0 && !o.query.Reverse:
+	case len(args) == 2 && given == 0:
 		return nil
 	case len(args) == 2 && given > 0:
 		return usagef("translate takes GROUP or --topic, --partition and --offset, not both; see tidemark translate --help")
 	case len(args) == 1 && given > 0:
 		return usagef("translate needs all of --topic, --partition and --offset; see tidemark translate --help")
 	case o.query.Reverse:
-		return usagef("translate --reverse needs --topic, --partition and --offset; a group's positions go from source to target only")
+		return usagef("translate --reverse needs GROUP, or --topic, --partition and --offset")
 	}
 	return count(cmd, args, "FILE and GROUP, or FILE with --topic, --partition and --offset")
 }
@@ -117,9 +121,39 @@ func runTranslate(e *env, file, group string, o translateOptions) error {
 		e.say("a record of %s-%d is damaged (offset %d): %s", d.Topic, d.Partition, d.Offset, d.Error)
 	}
 	if len(t.Offsets) == 0 {
-		return fmt.Errorf("group %q has no position on the target; `tidemark groups %s %s` says why", group, file, group)
+		return fmt.Errorf("group %q has no position on the target; `%s` says why", group, t.Command("groups", group))
 	}
 	return e.verdict(o.readOptions, t.Complete(), findings)
+}
+
+// runReturn is translate of a group, the other way round.
+func runReturn(e *env, file, group string, o translateOptions) error {
+	cfg, err := e.load(file)
+	if err != nil {
+		return err
+	}
+	flow, err := oneToRead(cfg, o.flow)
+	if err != nil {
+		return err
+	}
+	var t status.Return
+	err = e.ask(cfg, flow, o.readOptions, func(ctx context.Context, r *inspect.Reader) (err error) {
+		t, err = r.Return(ctx, group)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(t.Offsets) > 0 || o.json {
+		if err := e.print(t, o.json); err != nil {
+			return err
+		}
+	}
+	e.remarks(t.Header)
+	if len(t.Offsets) == 0 {
+		return fmt.Errorf("group %q has committed nothing on a remote topic of the flow on %s", group, flow.Target)
+	}
+	return e.verdict(o.readOptions, t.Complete(), t.Findings())
 }
 
 func runLookup(e *env, file string, o translateOptions) error {

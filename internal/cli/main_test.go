@@ -91,7 +91,7 @@ func setup(e *testscript.Env) error {
 		"flow.yaml":       "flows:\n  - {from: A, to: B}\n",
 		"two.yaml":        "flows:\n  - {from: A, to: B}\n  - {from: B, to: A}\n",
 		"all.yaml":        "flows:\n  - {from: A, to: B, topics_exclude: []}\n",
-		"some.yaml":       "flows:\n  - {from: A, to: B, topics: [orders, ordesr]}\n",
+		"some.yaml":       "flows:\n  - {from: A, to: B, topics: [orders, ordesr, pay+]}\n",
 		"silent.yaml":     "flows:\n  - {from: A, to: B, emit_heartbeats: false}\n",
 		"same.properties": sameProperties(pair.Target.Bootstrap()[0]),
 		"same.yaml":       sameYAML(pair.Target.Bootstrap()[0]),

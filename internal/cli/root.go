@@ -156,6 +156,7 @@ Exit codes: 0 fine; 1 failed; 2 wrong usage or file; 3 something is stopped, dam
 	root.PersistentFlags().StringVar(&e.log.level, "log-level", "info", "least level of log lines: debug, info, warn or error")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usagef("%w; see %s --help", err, cmd.CommandPath()) })
 	root.AddCommand(newRun(e), newStatus(e), newGroups(e), newTranslate(e), newInspect(e), newLint(e), newTopics(e), newACLs(e), newDemo(e), newVersion(e))
+	root.AddCommand(newControlled(e)...)
 	return root
 }
 

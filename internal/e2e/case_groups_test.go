@@ -118,7 +118,8 @@ func (f *flow) firstAt(topic string, offset int64) int64 {
 }
 
 // TestCase25PartitionsWithoutCommit: only what the group committed is committed on the target, and what disappears on
-// the source (expiry looks as OffsetDelete does) stays on the target as it is.
+// the source (expiry looks as OffsetDelete does) stays on the target as it is. It is known as gone, and where it expires on the
+// target it is committed there again: nothing else knows where the group was.
 func TestCase25PartitionsWithoutCommit(t *testing.T) {
 	t.Parallel()
 	const topic, group = "c25-t", "c25-g"
@@ -146,12 +147,11 @@ func TestCase25PartitionsWithoutCommit(t *testing.T) {
 	if res, err := f.src.DeleteGroups(t.Context(), "c25-all"); err != nil || res.Error() != nil {
 		t.Fatal(err, res.Error())
 	}
-	// The mirror has seen it when it takes its verdicts back.
 	tcl := suite.target.Client(t)
 	for s := range at {
-		f.until(60*time.Second, fmt.Sprintf("no verdict about %v", s), func(ctx context.Context) (bool, string) {
-			_, there, err := row(ctx, tcl, f.alias, s)
-			return err == nil && !there, fmt.Sprint(err)
+		f.until(60*time.Second, fmt.Sprintf("the verdict about %v to say that it is gone", s), func(ctx context.Context) (bool, string) {
+			r, there, err := row(ctx, tcl, f.alias, s)
+			return err == nil && there && !r.GoneAt.IsZero() && r.Verdict.IsExact(), fmt.Sprint(r, err)
 		})
 	}
 	for s, c := range at {
@@ -159,6 +159,15 @@ func TestCase25PartitionsWithoutCommit(t *testing.T) {
 			t.Errorf("%v stands at %d on the target after its end on the source, want %d (%v)", s, x, c, err)
 		}
 	}
+	_, errs, code := f.says("groups", "FILE", "c25-all", "--check")
+	if code != 3 || !strings.Contains(errs, "gone from the source since ") || !strings.Contains(errs, "; the target holds it") || strings.Contains(errs, "delete-offsets") {
+		t.Errorf("groups --check of a group that is gone, exit %d: %s", code, errs)
+	}
+	if res, err := f.dst.DeleteGroups(t.Context(), "c25-all"); err != nil || res.Error() != nil {
+		t.Fatal(err, res.Error())
+	}
+	f.reaches("c25-all", topic, 3, 12)
+	f.reaches("c25-all", topic, 0, 11)
 }
 
 // joinAs makes a group of another protocol type than "consumer" with one committed position, as a Connect cluster has

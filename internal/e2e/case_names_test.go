@@ -104,10 +104,10 @@ func TestCase35EveryGroupHasAReason(t *testing.T) {
 	defer reader.Close()
 	want := map[string]string{ // by group: a part of its line
 		"c35-idle":      "exact at offset 40",
-		"c35-end":       "exact at offset 100, the end",
+		"c35-end":       "exact at offset 100, the end of what is mirrored",
 		"c35-zero":      "exact at offset 0",
 		"c35-beyond":    "ahead of the mirror by 5",
-		"c35-on-empty":  "exact at offset 0, the end",
+		"c35-on-empty":  "exact at offset 0, the end of what is mirrored",
 		"c35-elsewhere": `excluded by topics.exclude pattern "c35-left-.*"`,
 		"c35-active":    "c35-active is Stable on the target: its own commits count there",
 

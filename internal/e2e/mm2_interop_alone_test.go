@@ -33,7 +33,7 @@ func TestMirrorMakerAlone(t *testing.T) {
 	p := sharedMirrorMaker(t)
 	cl := f.target()
 	var got map[spot]mm2.Checkpoint
-	f.until(120*time.Second, "checkpoints of MirrorMaker 2", func(ctx context.Context) (bool, string) {
+	f.until(5*time.Minute, "checkpoints of MirrorMaker 2", func(ctx context.Context) (bool, string) {
 		var err error
 		got, err = newestCheckpoints(ctx, cl, f.alias)
 		for s, c := range at {

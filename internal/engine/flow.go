@@ -23,7 +23,6 @@ import (
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
 	"tidemark/internal/mirror"
-	"tidemark/internal/pause"
 	"tidemark/internal/topics"
 	"tidemark/mm2"
 )
@@ -57,7 +56,9 @@ type flow struct {
 	mirror                 *mirror.Flow
 	members                *members
 	positions              *positions
+	decisions              *decisions
 	topics                 *topics.Syncer
+	keeps                  time.Duration // the target's offsets.retention.minutes
 	emitSource             *kafka.Client // plain producer for offset syncs on the source
 }
 
@@ -109,37 +110,6 @@ func Run(ctx context.Context, cfg *config.Config, flows []config.Flow, opts Opti
 		g.Go(func() error { return startLater(ctx, cfg, fc, opts) })
 	}
 	return g.Wait()
-}
-
-// again is how often a flow is tried whose cluster was away at the start.
-const again = 10 * time.Second
-
-// startLater runs a flow as soon as its clusters can be reached: the other flows of the file go on meanwhile.
-func startLater(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options) error {
-	for pause.For(ctx, again) {
-		started, err := startOne(ctx, cfg, fc, opts)
-		if started || ctx.Err() != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// startOne tries once; started is false while a cluster cannot be reached.
-func startOne(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options) (started bool, err error) {
-	f, err := open(ctx, cfg, fc, opts)
-	defer f.close()
-	if _, unreachable := errors.AsType[*kafka.ErrUnreachable](err); unreachable {
-		return false, nil
-	}
-	if err == nil {
-		opts.Log.Info("flow starts now", "flow", fc.Name().String())
-		err = f.run(ctx, opts)
-	}
-	if err != nil && ctx.Err() == nil {
-		return true, fmt.Errorf("flow %s: %w", fc.Name(), err)
-	}
-	return true, nil
 }
 
 // open connects both ends and checks that they are what the file says.
@@ -279,7 +249,10 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	settings.Report, settings.Events = f.members.doing, f.events
+	if f.decisions, err = newDecisions(f); err != nil {
+		return err
+	}
+	settings.Report, settings.Events, settings.ReadControls = f.members.doing, f.events, f.decisions.read
 	f.mirror = mirror.NewFlow(settings, mirror.Clients{Source: f.source, Target: f.target, SourceMeta: f.sourceMeta, TargetMeta: f.targetMeta, Reads: reads, Writes: writes}, l, f.positions.offerSync, f.log)
 	defer f.mirror.Close()
 	defer opts.Watch.add(f.mirror)()
@@ -296,6 +269,8 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	g.Go(func() error { return f.guard(work) })
 	g.Go(func() error { return f.followACLs(work) })
 	g.Go(func() error { return f.positions.run(work) })
+	g.Go(func() error { return f.decisions.follow(work) })
+	g.Go(func() error { return f.watchTransactions(work) })
 	g.Go(func() error { return f.heartbeats(work) })
 	if f.members.client, err = f.enter(); err != nil {
 		stopWork()
@@ -338,6 +313,7 @@ func (f *flow) join() (*kafka.Client, error) {
 
 func (f *flow) settings(ctx context.Context, opts Options) mirror.Settings {
 	expiry := f.expirations(ctx)
+	f.keeps = expiry.offsets
 	limits := lane.DefaultLimits()
 	limits.OldAfter = (expiry.producer - min(expiry.producer/4, time.Hour)).Milliseconds()
 	reads, writes := f.client(config.SourceConsumer).Client, f.client(config.RecordProducer).Client
@@ -366,23 +342,28 @@ func (f *flow) filler(ctx context.Context) string {
 	return "a MirrorMaker 2 did, its topic " + name + " is there"
 }
 
-// expirations are how long the target remembers a producer's state and an idle transactional id.
-type expirations struct{ producer, txn time.Duration }
+// expirations are how long the target remembers a producer's state, an idle transactional id, and a group's offsets.
+type expirations struct{ producer, txn, offsets time.Duration }
 
 // expirations reads the brokers' settings. What cannot be read counts as Kafka's default, and longer than that is not
 // relied on.
 func (f *flow) expirations(ctx context.Context) expirations {
-	e := expirations{producer: 24 * time.Hour, txn: 7 * 24 * time.Hour}
-	const producer, txn = "producer.id.expiration.ms", "transactional.id.expiration.ms"
-	got, err := f.target.BrokerConfigs(ctx, producer, txn)
+	const day = 24 * time.Hour
+	e := expirations{producer: day, txn: 7 * day, offsets: 7 * day}
+	const producer, txn, offsets = "producer.id.expiration.ms", "transactional.id.expiration.ms", "offsets.retention.minutes"
+	got, err := f.target.BrokerConfigs(ctx, producer, txn, offsets)
 	if err != nil {
 		f.log.Warn("how long the target remembers producers cannot be read, taking Kafka's defaults: where its brokers are set to less than a day, a batch can stand twice after a fault",
 			"settings", producer+", "+txn, "error", err)
 	}
-	for key, least := range map[string]*time.Duration{producer: &e.producer, txn: &e.txn} {
+	for key, least := range map[string]*time.Duration{producer: &e.producer, txn: &e.txn, offsets: &e.offsets} {
+		unit := time.Millisecond
+		if key == offsets {
+			unit = time.Minute
+		}
 		for _, value := range got[key] {
-			if ms, err := strconv.ParseInt(value, 10, 64); err == nil && ms > 0 {
-				*least = min(*least, time.Duration(ms)*time.Millisecond)
+			if n, err := strconv.ParseInt(value, 10, 64); err == nil && n > 0 && n < int64(*least/unit) {
+				*least = time.Duration(n) * unit // in this order: the largest values do not fit
 			}
 		}
 	}

@@ -40,6 +40,7 @@ func newPositions(f *flow) (*positions, error) {
 	}
 	p := &positions{flow: f, reader: groups.NewReader(f.source, names, f.events)}
 	p.owner = groups.NewOwner(f.target, p, int32(f.cfg.Lanes), f.cfg.SyncGroupOffsets, f.events)
+	p.owner.Retention(f.keeps)
 	if f.cfg.EmitCheckpoints {
 		p.checkpoints = groups.NewEmitter(f.emit, f.policy().CheckpointsTopic(f.cfg.SourceAlias), f.events)
 	}

@@ -33,6 +33,9 @@ func (f *flow) troubles() []notes.Trouble {
 	if t, is := f.positions.reader.Trouble(); is {
 		further = append(further, t)
 	}
+	if t, is := f.decisions.trouble(); is {
+		further = append(further, t)
+	}
 	for _, t := range further {
 		if time.Since(t.Since) >= troubleAfter {
 			out = append(out, t)

@@ -12,6 +12,9 @@ const (
 	RecordsLost        Kind = "source records were removed before they were mirrored"
 	SourceTruncated    Kind = "source log was truncated"
 	OthersWrite        Kind = "another producer writes to the remote topic: if that is a mirror too, such as a MirrorMaker 2 under the same alias, its records stand there twice"
+	RecordsSkipped     Kind = "source offsets are passed over, as somebody has decided (tidemark controls)"
+	PartitionAnew      Kind = "partition is copied anew, as somebody has decided (tidemark controls)"
+	PartitionForgotten Kind = "partition is forgotten, as somebody has decided (tidemark controls)"
 	MapIncomplete      Kind = "blocks of the offset map are missing or damaged: positions there are bounded, not exact"
 )
 
@@ -30,6 +33,8 @@ const (
 	FirstStartWaits Kind = "lanes wait for lane 0: its owner writes down where a flow that begins at the end begins, which it does not while it runs with another file or an older build"
 	SourceAway      Kind = "partitions of the source cannot be read for now"
 	SourceBack      Kind = "the source can be read again"
+	// TransactionHangs has partition, start_offset, producer, transactional_id and since.
+	TransactionHangs Kind = "a transaction on the source is open for longer than transaction.max.timeout.ms, so nothing ends it, and what stands behind it is not mirrored; `tidemark status --check` prints the command that ends it"
 )
 
 // What happens to workers and the lanes that they have.
@@ -40,6 +45,8 @@ const (
 	LanesLost      Kind = "lanes lost: the group's coordinator does not count this process as a member"
 	TargetAway     Kind = "the target does not answer: nothing is written to it until it does"
 	TargetBack     Kind = "the target answers again"
+	DecisionsAway  Kind = "what people decide about the flow cannot be read, trying again: what was in force stays so (tidemark controls)"
+	DecisionsBack  Kind = "what people decide about the flow is read again"
 	NotMember      Kind = "this process is not in the lane group, trying again"
 	LeaveFailed    Kind = "could not leave the lane group, which counts this process as a member until its session ends"
 	OtherFile      Kind = "another worker of this flow runs with another file: what is mirrored depends on who has which lane; start all workers with one file"
@@ -96,7 +103,7 @@ func (k Kind) calm() bool {
 	case PartitionGoesOn, PartitionFenced, JournalWritten, FirstStart, SourceBack, LaneTaken,
 		PositionsWhole, PositionsBack, CommitsBack, GroupsSummary, EmitBack, TopicCreated,
 		TopicReady, RulesBack, RulesOff, RuleCopied, RulesOfSource, SettingsFollow,
-		SettingsBack, SettingsRead, LanesAssigned, LanesRevoked, TargetBack, SameFile,
+		SettingsBack, SettingsRead, DecisionsBack, LanesAssigned, LanesRevoked, TargetBack, SameFile,
 		OtherFileGone, LaneRuns, Group:
 		return true
 	default:

@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -33,6 +34,7 @@ type position struct {
 	translate.Row
 	remote bool // Row.Partition is on the target; otherwise there is none, and the source's stands in
 	fresh  bool // the verdict is about the newest commit that we know
+	kept   bool // the source holds the commit no more
 }
 
 // taken is the last row of a position that counted.
@@ -49,15 +51,25 @@ func (o *Owner) due() []*work {
 		return nil
 	}
 	now, t := o.past[len(o.past)-1], o.now()
+	gone := o.gone(now)
+	ids := slices.Collect(maps.Keys(now.Positions))
+	for id := range gone {
+		if _, live := now.Positions[id]; !live {
+			ids = append(ids, id)
+		}
+	}
 	var out []*work
-	for id, live := range now.Positions {
-		info := now.Groups[id]
-		if !o.owns(id) || len(live)+len(info.Unread) == 0 {
+	for _, id := range ids {
+		live, info := now.Positions[id], now.Groups[id]
+		if !o.owns(id) || len(live)+len(info.Unread)+len(gone[id]) == 0 {
 			continue
 		}
 		g := o.groups[id]
 		if g == nil {
-			g = &group{wrote: map[partition.ID]translate.Commit{}, took: map[partition.ID]taken{}, emitted: map[partition.ID]checkpoint{}, since: t}
+			g = newGroup(t)
+			if len(live) == 0 {
+				g.renewed = time.Time{} // nobody else writes it, and how old its commits are nobody tells
+			}
 			o.groups[id] = g
 		} else if !o.dirty[id] && t.Before(g.lookAt) {
 			continue
@@ -71,10 +83,13 @@ func (o *Owner) due() []*work {
 		for _, tp := range info.Unread {
 			w.rows = append(w.rows, o.unread(tp))
 		}
+		for _, key := range gone[id] {
+			w.rows = append(w.rows, o.kept(key))
+		}
 		out = append(out, w)
 	}
 	o.explain(now, t)
-	o.retract(t)
+	o.retract(now, t)
 	return out
 }
 
@@ -82,6 +97,7 @@ func (o *Owner) due() []*work {
 // speak.
 func (o *Owner) position(id string, g *group, tp partition.ID, live kafka.Committed, t time.Time) position {
 	p := blank(tp, "no lane has translated this commit yet")
+	key := verdicts.Key{Group: id, Topic: tp.Topic, Partition: tp.Partition}
 	fate, known := o.env.Topic(tp.Topic)
 	if !known {
 		// Deleting a topic deletes its commits, so an unknown topic is one that was created since the last look at the
@@ -91,6 +107,9 @@ func (o *Owner) position(id string, g *group, tp partition.ID, live kafka.Commit
 		if !seen {
 			o.unknown[tp.Topic] = t
 		} else if t.Sub(since) >= vanished {
+			if row, ok := o.rows[key]; ok && row.Verdict.HasPosition() {
+				return o.kept(key) // what was mirrored of it is still on the target
+			}
 			p.Verdict.Kind, p.Verdict.Settled, p.Verdict.Reason = translate.TopicNotMirrored, true, "the source has no such topic any more"
 			o.say(id, tp, p.Verdict, live.Offset, t)
 		}
@@ -106,8 +125,9 @@ func (o *Owner) position(id string, g *group, tp partition.ID, live kafka.Commit
 	use := func(v verdicts.Row) {
 		p.Committed, p.Metadata, p.Verdict = offsetmap.SourceOffset(v.Committed), v.Metadata, v.Verdict
 	}
-	if v, ok := o.rows[verdicts.Key{Group: id, Topic: tp.Topic, Partition: tp.Partition}]; ok && fate.means(v) {
+	if v, ok := o.rows[key]; ok && fate.means(v) {
 		p.fresh = v.Committed == live.Offset && v.Metadata == live.Metadata
+		o.back(key, v, p.fresh, t)
 		if p.fresh || o.passed(id, tp, v.Committed) {
 			g.took[tp] = taken{row: v, at: t}
 			use(v)

@@ -13,7 +13,7 @@
 //	     round, lists it as Empty or does not list it (translate.Plan has the rules). What could not be read is not
 //	     written.
 //	GR3: nothing that happens to a commit on the source (expiry, deletion of group or topic) removes or moves anything
-//	     on the target.
+//	     on the target. The last row of a position is kept, and what we committed there is renewed (gone.go).
 //	GR4: a position is absent only if the source said so. A broker that does not answer, or an error for one partition,
 //	     leaves the last known position, or holds the group where there is none.
 //	GR5: the verdicts topic is the memory of rows: what we publish counts once it is read back, and is published again

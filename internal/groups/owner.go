@@ -61,6 +61,8 @@ type Owner struct {
 	now    func() time.Time
 	wake   chan struct{}
 
+	renewEvery time.Duration // see Retention
+
 	mu      sync.Mutex
 	owned   map[int32]time.Time // since when
 	rows    map[verdicts.Key]verdicts.Row
@@ -85,15 +87,22 @@ type group struct {
 	soon    time.Time // zero, or when it is due at the latest because a row of ours is not in the log yet
 	trouble bool      // the target could not be asked about it the last time
 	gone    int       // polls in a row in which the source did not hold it
+	renewed time.Time // when all of ours was committed again the last time
+}
+
+func newGroup(t time.Time) *group {
+	return &group{wrote: map[partition.ID]translate.Commit{}, took: map[partition.ID]taken{}, emitted: map[partition.ID]checkpoint{}, since: t, renewed: t}
 }
 
 // NewOwner makes an Owner. With write off positions are not committed on the target.
 func NewOwner(target *kafka.Client, env Environment, lanes int32, write bool, bus *events.Bus) *Owner {
-	return &Owner{
+	o := &Owner{
 		target: target, env: env, lanes: lanes, sync: write, events: bus, now: time.Now, wake: make(chan struct{}, 1),
 		owned: map[int32]time.Time{}, rows: map[verdicts.Key]verdicts.Row{}, missing: map[verdicts.Key]int{},
 		told: map[verdicts.Key]time.Time{}, unknown: map[string]time.Time{}, dirty: map[string]bool{}, groups: map[string]*group{},
 	}
+	o.Retention(0)
+	return o
 }
 
 func (o *Owner) lane(group string) int32 { return ledger.GroupLane(group, o.lanes) }

@@ -103,8 +103,9 @@ func (o *Owner) count(s Snapshot) {
 			o.missing[key]++
 		}
 	}
+	kept := o.gone(s)
 	for id, g := range o.groups {
-		if len(s.Positions[id]) > 0 || !s.answers(id) {
+		if len(s.Positions[id]) > 0 || len(kept[id]) > 0 || !s.answers(id) {
 			g.gone = 0
 		} else if g.gone++; g.gone >= forget {
 			delete(o.groups, id)
@@ -113,10 +114,18 @@ func (o *Owner) count(s Snapshot) {
 	}
 }
 
-// retract deletes rows of positions that the source no longer holds. Nothing on the target follows (GR3).
-func (o *Owner) retract(t time.Time) {
+// retract marks rows of positions that the source no longer holds, or deletes them where there is nothing to keep. Nothing on
+// the target follows (GR3).
+func (o *Owner) retract(now Snapshot, t time.Time) {
 	for key, polls := range o.missing {
-		if polls >= forget {
+		row, ok := o.rows[key]
+		switch {
+		case ok && o.keeps(key, row, now):
+			if polls >= forget && row.GoneAt.IsZero() {
+				row.GoneAt = t
+				o.tell(key, &row, t)
+			}
+		case polls >= forget:
 			o.tell(key, nil, t)
 		}
 	}

@@ -35,6 +35,12 @@ type Snapshot struct {
 	Groups     map[string]Info
 	Positions  map[string]map[partition.ID]kafka.Committed
 	Incomplete bool // some brokers did not list their groups: one that is not here may exist
+	names      *mm2.Filter
+}
+
+// leavesOut says whether the file leaves a group out, also one that the source does not have any more.
+func (s Snapshot) leavesOut(group string) bool {
+	return s.Groups[group].Excluded != "" || s.names != nil && consumer.Excluded(consumer.Group{ID: group}, s.names) != ""
 }
 
 // answers says whether the absence of a group or position from the snapshot means that the source has none.
@@ -68,10 +74,12 @@ type Reader struct {
 	stale  map[string]time.Time // groups that do not answer, since when
 	denied map[string]bool      // groups on which a right is missing
 
-	mu      sync.Mutex // guards what Trouble tells; Run alone writes
-	said    string
-	since   time.Time
-	failing int // groups
+	mu       sync.Mutex // guards what Trouble tells; Run alone writes
+	said     string
+	since    time.Time
+	failing  int    // groups
+	away     string // why the source does not answer at all; empty while it does
+	answered time.Time
 }
 
 // NewReader makes a Reader of the groups whose names are accepted; the others are listed with the rule that excludes them.
@@ -93,7 +101,7 @@ func (r *Reader) Poll(ctx context.Context) (Snapshot, error) {
 	if err != nil && !incomplete {
 		return Snapshot{}, err
 	}
-	s := Snapshot{At: time.Now(), Groups: map[string]Info{}, Positions: map[string]map[partition.ID]kafka.Committed{}, Incomplete: incomplete}
+	s := Snapshot{At: time.Now(), Groups: map[string]Info{}, Positions: map[string]map[partition.ID]kafka.Committed{}, Incomplete: incomplete, names: r.names}
 	var ask []string
 	for _, g := range listed {
 		in := Info{Type: g.Type, State: g.State, Protocol: g.ProtocolType, Excluded: consumer.Excluded(g.Listed(), r.names)}
@@ -221,10 +229,25 @@ func (r *Reader) tell(failed map[string]error, partial *kafka.ErrBrokers) {
 	r.said, r.failing = said, len(failed)
 }
 
-// Trouble is that positions cannot be read, and since when; ok is false while all can. It may be called while Run goes on.
+// heard notes whether the source answered a poll.
+func (r *Reader) heard(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.away, r.answered = "", time.Now().UTC()
+		return
+	}
+	r.away = err.Error()
+}
+
+// Trouble is that positions cannot be read, and since when; ok is false while all can. It may be called while Run goes on. Where the
+// source does not answer at all, that is since its last answer: what it got after that nobody knows.
 func (r *Reader) Trouble() (t notes.Trouble, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.away != "" && !r.answered.IsZero() {
+		return notes.Trouble{Since: r.answered, What: notes.SourceSilent, Why: r.away}, true
+	}
 	return notes.Trouble{Since: r.since, What: fmt.Sprintf("positions of groups cannot be read from the source, of %d", r.failing), Why: r.said}, r.said != ""
 }
 
@@ -237,6 +260,7 @@ func (r *Reader) Run(ctx context.Context, interval time.Duration, take func(Snap
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // the end was asked for; what the poll says then is no news
 		}
+		r.heard(err)
 		switch {
 		case err != nil:
 			if !failing {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -312,57 +311,4 @@ func TestSourceAway(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-}
-
-// TestDeletedOnTheSource plays the deletion of positions and groups on a cluster (field case 25).
-func TestDeletedOnTheSource(t *testing.T) {
-	f := newFix(t)
-	tps := map[partition.ID]kafka.Committed{orders(0): {Offset: 5}, orders(1): {Offset: 6}}
-	for _, g := range []string{"some", "all"} {
-		if _, err := f.source.CommitPositions(f.ctx(), g, tps); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r := reader(t, f.source, f.log)
-	poll := func() {
-		s, err := r.Poll(f.ctx())
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.owner.Take(s)
-		f.clock.pass(recheck)
-		f.round()
-	}
-	for _, g := range []string{"some", "all"} {
-		f.judge(g, orders(0), 5, exact(50))
-		f.judge(g, orders(1), 6, exact(60))
-	}
-	poll()
-	gone := kadm.TopicsSet{}
-	gone.Add("orders", 1)
-	if res, err := f.source.Admin().DeleteOffsets(f.ctx(), "some", gone); err != nil || res.Error() != nil {
-		t.Fatal(err, res.Error())
-	}
-	if res, err := f.source.Admin().DeleteGroups(f.ctx(), "all"); err != nil || res.Error() != nil {
-		t.Fatal(err, res.Error())
-	}
-	for range forget + 1 {
-		poll()
-	}
-	var deleted []string
-	rows, _ := f.env.since()
-	for _, p := range rows {
-		if p.row == nil {
-			deleted = append(deleted, fmt.Sprintf("%s %s-%d", p.key.Group, p.key.Topic, p.key.Partition))
-		}
-	}
-	slices.Sort(deleted)
-	if want := []string{"all orders-0", "all orders-1", "some orders-1"}; !slices.Equal(deleted, want) {
-		t.Errorf("rows deleted: %v, want %v", deleted, want)
-	}
-	for _, g := range []string{"some", "all"} {
-		f.want(g, orders(0), 50)
-		f.want(g, orders(1), 60)
-	}
-	f.state("some", translate.UpToDate)
 }

@@ -156,7 +156,7 @@ func (o *Owner) one(ctx context.Context, w *work, v view) error {
 		return failed
 	}
 	plan := translate.Group{
-		SourceLive: !w.stale,
+		SourceLive: !w.stale, Refresh: o.renews(w.g, v.at),
 		Target: translate.TargetGroup{
 			Read: failed == nil || only, Exists: exists, State: at.State, Type: at.Type, Protocol: at.ProtocolType,
 		},
@@ -175,7 +175,7 @@ func (o *Owner) one(ctx context.Context, w *work, v view) error {
 	after := retry
 	switch state.Kind {
 	case translate.UpToDate, translate.NothingToWrite, translate.Written, translate.TargetAhead, translate.Refused:
-		after = recheck
+		after = min(recheck, o.renewEvery)
 	case translate.NotTried, translate.Waiting, translate.Active:
 	}
 	if len(commits) > 0 {
@@ -184,6 +184,9 @@ func (o *Owner) one(ctx context.Context, w *work, v view) error {
 		}
 		done, err := o.write(ctx, w.id, commits)
 		maps.Copy(w.g.wrote, done)
+		if plan.Refresh && err == nil {
+			w.g.renewed = v.at
+		}
 		if _, live := errors.AsType[*kafka.ErrGroupLive](err); live {
 			state, after = translate.WriteState{Kind: translate.Active, GroupState: "not Empty any more"}, retry
 		} else if err != nil {
@@ -212,7 +215,7 @@ func (w *work) present(p position, now map[partition.ID]kafka.Committed, open ma
 		return nil
 	}
 	at := &translate.Present{Offset: offsetmap.TargetOffset(c.Offset), Metadata: c.Metadata, From: translate.Unknown}
-	if c.LeaderEpoch != -1 || !p.fresh {
+	if c.LeaderEpoch != -1 || !p.fresh && !p.kept {
 		// A client that has read records commits an epoch. And only a row about the newest commit may move a group back.
 		return at
 	}

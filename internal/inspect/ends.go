@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"maps"
+	"slices"
+	"time"
 
 	"tidemark/internal/config"
 	"tidemark/internal/kafka"
@@ -28,17 +30,52 @@ func (r *Reader) ends(ctx context.Context, h *status.Header, rows []*row) error 
 			tps[i] = w.source
 		}
 		if live := r.sourceEnds(ctx, h, tps); h.Source.Reached {
+			var open []partition.ID
 			for _, w := range rows {
-				w.fresh(live, h, r.flow.Isolation == config.ReadCommitted)
+				if w.fresh(live, h, r.flow.Isolation == config.ReadCommitted); w.Open > 0 {
+					open = append(open, w.source)
+				}
+			}
+			of := r.transactions(ctx, h, open)
+			for _, w := range rows {
+				w.Transaction = of[w.source]
 			}
 		}
+	}
+	if !h.Source.Reached {
+		r.newest(ctx, h, rows)
 	}
 	for _, w := range rows {
 		if w.SourceEnd != status.Unknown && w.MirroredTo != status.Unknown {
 			w.Lag = max(0, w.SourceEnd-w.MirroredTo)
 		}
+		if w.Lag > 0 && !w.anew && w.mapEnd != status.Unknown && w.TargetEnd != status.Unknown {
+			w.Arrived = min(w.Lag, max(0, w.TargetEnd-max(w.mapEnd, w.TargetStart)))
+		}
 	}
 	return r.countOthers(ctx, h, rows)
+}
+
+// newest completes rows with the newest time stamps on the target: without the source they are what tells how old the copy is.
+func (r *Reader) newest(ctx context.Context, h *status.Header, rows []*row) {
+	topics := map[string]bool{}
+	for _, w := range rows {
+		if w.TargetEnd != status.Unknown {
+			topics[w.remote.Topic] = true
+		}
+	}
+	if len(topics) == 0 {
+		return
+	}
+	got, err := r.target.Admin().ListMaxTimestampOffsets(ctx, slices.Sorted(maps.Keys(topics))...)
+	if err != nil {
+		h.Notes = append(h.Notes, "how old the newest records on the target are is not known: "+err.Error())
+	}
+	for _, w := range rows {
+		if at, ok := got.Lookup(w.remote.Topic, w.remote.Partition); ok && at.Err == nil && at.Timestamp >= 0 && w.TargetEnd != status.Unknown {
+			w.NewestAt = time.UnixMilli(at.Timestamp).UTC()
+		}
+	}
 }
 
 // live is what the source says about its partitions.
@@ -145,13 +182,12 @@ func (r *Reader) unseen(w *row) {
 	}
 }
 
-// seen says when a run sees what is new on the source. It looks more often than the file's interval; that is the limit.
+// seen says when a run sees what is new on the source. It looks every few seconds; the file's interval is an upper limit.
 func (r *Reader) seen() string {
 	if !r.flow.RefreshTopics {
-		return fmt.Sprintf("a new topic or partition is seen at the next start: %s is off in %s", r.cfg.FlowKey("RefreshTopics"), r.cfg.File)
+		return fmt.Sprintf("a run sees a new topic or partition at its next start only: %s is off in %s", r.cfg.FlowKey("RefreshTopics"), r.cfg.File)
 	}
-	every := strings.Replace(r.flow.RefreshTopicsInterval.String(), "m0s", "m", 1) // Go writes ten minutes as 10m0s
-	return fmt.Sprintf("a new topic or partition is seen within %s (%s), or at the next start", r.cfg.FlowKey("RefreshTopicsInterval"), every)
+	return "a run sees a new topic or partition within seconds"
 }
 
 // compare says what the ledger and the target's log do not agree on.

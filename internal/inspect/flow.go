@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"tidemark/internal/config/report"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
@@ -56,7 +59,7 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 		return out, err
 	}
 	out.Source = src.answer.Source
-	out.NotMirrored = src.leftOut
+	out.NotMirrored, out.Missing = src.leftOut, src.missing
 	if ownersErr != nil {
 		out.Notes = append(out.Notes, "who owns the lanes now is not known: "+ownersErr.Error())
 	}
@@ -76,6 +79,10 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 	if err := r.ends(ctx, &out.Header, rows); err != nil {
 		return out, err
 	}
+	if owners != nil {
+		asOfAnswer(rows, owners.silent())
+	}
+	r.tombstones(ctx, &out.Header, rows)
 	if err := r.standing(ctx, &out.Header, contents, read, rows); err != nil {
 		return out, err
 	}
@@ -91,6 +98,8 @@ type sourceTopics struct {
 	topics   map[string]kafka.Topic
 	mirrored map[string]bool
 	leftOut  []status.Unmirror
+	missing  []status.Missing // topics that the file names and the source does not have
+	unused   []string         // patterns of the file that select none
 }
 
 func (r *Reader) sourceTopics(ctx context.Context) sourceTopics {
@@ -115,7 +124,25 @@ func (r *Reader) sourceTopics(ctx context.Context) sourceTopics {
 		}
 		out.leftOut = append(out.leftOut, status.Unmirror{Topic: t.Name, Rule: string(choice.Rule), Why: choice.Detail})
 	}
+	out.missing, out.unused = r.unmatched(slices.Sorted(maps.Keys(out.topics)))
 	return out
+}
+
+// unmatched are the patterns of the file that select no topic of the source. One that can be nothing but a name is a topic that
+// somebody waits for.
+func (r *Reader) unmatched(topics []string) (missing []status.Missing, unused []string) {
+	unused = r.topics.Topics.Unused(topics)
+	for _, p := range unused {
+		if !strings.ContainsFunc(p, func(c rune) bool { return !named(c) }) {
+			missing = append(missing, status.Missing{Topic: p, Nearest: report.Nearest(p, topics)})
+		}
+	}
+	return missing, unused
+}
+
+// named says whether a character stands for itself in the name of a topic. The dot does, whatever it means in a pattern.
+func named(c rune) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
 }
 
 // row is a partition's row with what is needed to complete it.
@@ -170,6 +197,9 @@ func (r *Reader) emptyRow(p partition.ID, lane int32, state status.State) *row {
 		Topic: p.Topic, Partition: p.Partition, RemoteTopic: r.policy.RemoteTopic(r.flow.SourceAlias, p.Topic), Lane: lane, State: state,
 		MirroredTo: status.Unknown, SourceEnd: status.Unknown, Lag: status.Unknown, TargetStart: status.Unknown, TargetEnd: status.Unknown, Runs: status.Unknown,
 	}}
+	if choice := r.topics.Select(p.Topic); !choice.Mirrored {
+		w.LeftOut = choice.Detail
+	}
 	w.source = p
 	w.remote = partition.ID{Topic: w.RemoteTopic, Partition: p.Partition}
 	return w
@@ -205,16 +235,16 @@ func (r *Reader) headRow(c *ledger.Contents, lane int32, p partition.ID, h ledge
 		w.ours = append(w.ours, c.Claim.ProducerID)
 	}
 	if _, chosen := c.Beginning(p, w.sourceID); chosen && m.Origin().SourceStart > 0 {
-		w.remark(fmt.Sprintf("begins at source offset %d (%s: latest)", m.Origin().SourceStart, cmp.Or(r.cfg.FlowKey("Start"), "auto.offset.reset")))
+		w.remark(fmt.Sprintf("begins at source offset %d, by choice", m.Origin().SourceStart))
 	}
 	t, known := src.topics[p.Topic]
 	switch {
+	case w.LeftOut != "":
+		w.remark("not mirrored any more: " + w.LeftOut)
 	case !src.answer.Source.Reached:
 	case !known:
 		w.remark("the topic is not on the source any more, or DESCRIBE on it is missing")
-	case !src.mirrored[p.Topic]:
-		w.remark("not mirrored any more: " + r.topics.Select(p.Topic).Detail)
-	case another(t.ID, w.sourceID):
+	case another(t.ID, w.sourceID) && w.State != status.Stopped: // for which that would be the reason
 		w.remark("the source topic was created anew")
 	}
 	return w

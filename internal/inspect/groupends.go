@@ -3,8 +3,10 @@ package inspect
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
+	"tidemark/internal/config"
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
 	"tidemark/internal/status"
@@ -19,9 +21,21 @@ func (b *gathered) sourceEnds(ctx context.Context, h *status.Header) error {
 	}
 	if h.Source.Reached {
 		if l := b.reader.sourceEnds(ctx, h, tps); h.Source.Reached {
+			open := map[partition.ID]bool{}
 			b.each(func(tp partition.ID, p *status.Position) {
-				if end, ok := l.end[tp]; ok {
-					p.SourceEnd, p.SourceAt, p.SourceLive = end, b.at, true
+				end, ok := l.end[tp]
+				if !ok {
+					return
+				}
+				p.SourceEnd, p.SourceAt, p.SourceLive = end, b.at, true
+				if stable, ok := l.stable[tp]; ok && b.reader.flow.Isolation == config.ReadCommitted && stable < end && p.Committed >= stable && p.Verdict.HasPosition() {
+					p.Open, open[tp] = max(0, end-p.Committed), true
+				}
+			})
+			of := b.reader.transactions(ctx, h, slices.SortedFunc(maps.Keys(open), partition.ID.Compare))
+			b.each(func(tp partition.ID, p *status.Position) {
+				if p.Open > 0 {
+					p.Transaction = of[tp]
 				}
 			})
 			return nil

@@ -110,8 +110,9 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 	r.besides(ctx, &out.Header)
 	out.Trouble, out.Damage = found.trouble, found.damage
 	r.current(ctx, &out.Header, found.by)
+	r.leaveOut(found.by)
 	out.NoWorker = r.noWorker(ctx, &out.Header, found.lanes)
-	b := &gathered{reader: r, at: out.At, missing: r.noVerdict(out.NoWorker), groups: map[string]map[partition.ID]*status.Position{}}
+	b := &gathered{reader: r, at: out.At, missing: r.noVerdict(out.NoWorker), groups: map[string]map[partition.ID]*status.Position{}, denied: map[string]string{}}
 	for _, name := range names {
 		b.group(name)
 	}
@@ -137,11 +138,32 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 	if err := r.again(ctx, &out.Header, b, on); err != nil {
 		return out, err
 	}
+	deleted, err := r.deleted(ctx, &out.Header, on)
+	if err != nil {
+		return out, err
+	}
+	if err := r.back(ctx, &out.Header, b, on); err != nil {
+		return out, err
+	}
 	if err := b.sourceEnds(ctx, &out.Header); err != nil {
 		return out, err
 	}
-	out.Groups, out.NotWritten = b.list(states, on, names), r.notWritten()
+	out.Groups, out.NotWritten = b.list(states, on, names, deleted), r.notWritten()
 	return out, nil
+}
+
+// leaveOut has positions on topics that the file leaves out now end as it says, whatever was said of them before: no run will say
+// it where the source has no such topic any more.
+func (r *Reader) leaveOut(by map[verdicts.Key]verdicts.Row) {
+	for key, row := range by {
+		if key.Partition == verdicts.WholeGroup || row.Verdict.Final() {
+			continue
+		}
+		if choice := r.topics.Select(key.Topic); !choice.Mirrored {
+			row.Verdict = translate.Verdict{Kind: translate.TopicFiltered, Target: translate.NoPosition, Reason: choice.Detail}
+			by[key] = row
+		}
+	}
 }
 
 // notWritten is that the file switches group sync off; empty where it is on.
@@ -158,6 +180,7 @@ type gathered struct {
 	at      time.Time
 	missing string // why a position that the source has can have no verdict
 	groups  map[string]map[partition.ID]*status.Position
+	denied  map[string]string // groups whose positions on the source may not be read, and which right is missing
 }
 
 func (b *gathered) group(name string) map[partition.ID]*status.Position {
@@ -173,6 +196,7 @@ func (b *gathered) add(key verdicts.Key, row verdicts.Row) {
 	if row.SourceEnd >= 0 {
 		p.SourceEnd, p.SourceAt = row.SourceEnd, row.At.UTC()
 	}
+	p.GoneSince = row.GoneAt.UTC()
 	b.group(key.Group)[partition.ID{Topic: key.Topic, Partition: key.Partition}] = p
 }
 
@@ -187,7 +211,7 @@ func position(topic string, partition int32, committed int64, v translate.Verdic
 	return p
 }
 
-// sourceGroups adds what the source says now: positions that have no verdict yet, and groups that are left out.
+// sourceGroups adds what the source says now: positions that have no verdict yet or are gone, and groups that are left out.
 func (r *Reader) sourceGroups(ctx context.Context, out *status.Groups, b *gathered, names []string) map[string]kafka.Group {
 	h := &out.Header
 	if !r.openSource(ctx, h) {
@@ -206,6 +230,9 @@ func (r *Reader) sourceGroups(ctx context.Context, out *status.Groups, b *gather
 		}
 		for _, g := range listed {
 			if len(names) > 0 && !slices.Contains(names, g.ID) {
+				if consumer.Excluded(g.Listed(), r.groups) == "" {
+					out.Known = append(out.Known, g.ID)
+				}
 				continue
 			}
 			states[g.ID] = g
@@ -214,6 +241,20 @@ func (r *Reader) sourceGroups(ctx context.Context, out *status.Groups, b *gather
 				continue
 			}
 			ask = append(ask, g.ID)
+		}
+		// Brokers leave groups that we may not see out of the list without a word. Those that are known all the same are asked for
+		// by name: a right that is missing must not look like a group that was deleted.
+		for _, g := range slices.Sorted(maps.Keys(b.groups)) {
+			_, known := states[g]
+			why := consumer.Excluded(consumer.Group{ID: g}, r.groups)
+			switch {
+			case known:
+			case why == "":
+				ask = append(ask, g)
+			case len(b.groups[g]) > 0: // what was said of it before the file left it out
+				out.Excluded = append(out.Excluded, status.Excluded{Group: g, Why: why, Named: len(names) > 0})
+				delete(b.groups, g)
+			}
 		}
 		if len(ask) == 0 {
 			return nil
@@ -225,14 +266,28 @@ func (r *Reader) sourceGroups(ctx context.Context, out *status.Groups, b *gather
 		return nil
 	}
 	for _, g := range ask {
-		if err := failed[g]; err != nil {
-			h.Notes = append(h.Notes, fmt.Sprintf("positions of group %q on the source: %v", g, err))
-		}
-		for tp, c := range positions[g] {
-			b.now(g, tp, c)
-		}
+		b.answered(h, g, positions[g], failed[g])
 	}
 	return states
+}
+
+// answered takes what the source says about the positions of a group now.
+func (b *gathered) answered(h *status.Header, group string, positions map[partition.ID]kafka.Committed, failed error) {
+	for tp, c := range positions {
+		b.now(group, tp, c)
+	}
+	denied, is := errors.AsType[*kafka.ErrDenied](failed)
+	switch {
+	case is:
+		b.denied[group] = denied.Error()
+		h.Notes = append(h.Notes, fmt.Sprintf("positions of group %q on the source: %v", group, failed))
+	case failed != nil:
+		h.Notes = append(h.Notes, fmt.Sprintf("positions of group %q on the source: %v", group, failed))
+	default:
+		for _, p := range b.groups[group] {
+			p.Gone = p.Now == status.Unknown && p.Committed >= 0
+		}
+	}
 }
 
 // now notes what a group has committed on the source at this moment.
@@ -252,14 +307,17 @@ func (b *gathered) now(group string, tp partition.ID, c kafka.Committed) {
 }
 
 // list is the groups in order.
-func (b *gathered) list(states map[string]kafka.Group, on target, names []string) []status.Group {
+func (b *gathered) list(states map[string]kafka.Group, on target, names []string, deleted map[string]bool) []status.Group {
 	out := []status.Group{}
 	for _, id := range slices.Sorted(maps.Keys(b.groups)) {
 		g := status.Group{
-			Group: id, SourceState: states[id].State, TargetState: on.states[id].State, Named: slices.Contains(names, id), Positions: []status.Position{},
+			Group: id, SourceState: states[id].State, TargetState: on.states[id].State, Named: slices.Contains(names, id), Denied: b.denied[id], Positions: []status.Position{},
 		}
 		for _, p := range b.groups[id] {
 			on.fill(id, p)
+			if p.Gone = p.Gone && p.Verdict.HasPosition(); !p.Gone {
+				p.GoneSince = time.Time{} // it came back, and its lane has not said so yet
+			}
 			if p.SourceEnd != status.Unknown && p.Committed >= 0 {
 				p.Lag = max(0, p.SourceEnd-p.Committed)
 			}
@@ -268,7 +326,7 @@ func (b *gathered) list(states map[string]kafka.Group, on target, names []string
 		slices.SortFunc(g.Positions, func(a, b status.Position) int {
 			return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 		})
-		g.TargetOnly = b.targetOnly(on.positions[id], b.groups[id])
+		g.TargetOnly, g.AtHome = b.targetOnly(on.positions[id], b.groups[id], deleted), b.reader.atHome(on.positions[id])
 		out = append(out, g)
 	}
 	return out

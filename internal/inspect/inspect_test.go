@@ -23,33 +23,6 @@ import (
 	"tidemark/offsetmap"
 )
 
-func TestSourceThatDoesNotAnswer(t *testing.T) {
-	w := newWorld(t)
-	w.topic(w.target, "A.orders", 2)
-	w.from = deaf(t)
-	seen := time.Now().Add(-time.Hour).Truncate(time.Millisecond).UTC()
-	w.head(ledger.Head{Topic: "orders", SourceEnd: 50, At: seen}, 40, offsetmap.Origin{})
-	began := time.Now()
-	got, err := w.reader(Options{SourceTimeout: 200 * time.Millisecond}).Flow(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it took %v", took)
-	}
-	if got.Source.Reached || !strings.Contains(got.Source.Error, "no answer after 200ms") {
-		t.Errorf("source: %+v", got.Source)
-	}
-	p := w.partition(got, "orders", 0)
-	if p.SourceEnd != 50 || p.SourceLive || !p.SourceAt.Equal(seen) || p.Lag != 10 {
-		t.Errorf("the ledger's word about the source: %+v", p)
-	}
-	// Nobody knows whether orders-1 exists, so it is not there.
-	if len(got.Partitions) != 1 {
-		t.Errorf("%d partitions, want 1", len(got.Partitions))
-	}
-}
-
 func TestTargetThatDoesNotAnswer(t *testing.T) {
 	w := newWorld(t)
 	cfg, err := configfile.Parse("flow.yaml", fmt.Appendf(nil, "clusters:\n  A: {bootstrap: %q}\n  B: {bootstrap: %q}\nflows: [{from: A, to: B}]\n", w.from, deaf(t)))
@@ -123,28 +96,6 @@ func TestRemarks(t *testing.T) {
 		if p.State != c.state || !strings.Contains(p.Reason, c.want) {
 			t.Errorf("%s-%d is %s: %q, want %s: %q", c.topic, c.partition, p.State, p.Reason, c.state, c.want)
 		}
-	}
-}
-
-// TestOpenTransaction: what lies behind an open transaction is lag that the mirror must not make up.
-func TestOpenTransaction(t *testing.T) {
-	w := newWorld(t)
-	w.topic(w.target, "A.orders", 2)
-	w.produce(w.source, &kgo.Record{Topic: "orders", Value: []byte("a")}, &kgo.Record{Topic: "orders", Value: []byte("b")})
-	w.head(ledger.Head{Topic: "orders", SourceEnd: 2}, 1, offsetmap.Origin{})
-	cl := w.source.Client(t, kgo.TransactionalID("app"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err := cl.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: []byte("c")}).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
-	if p := w.partition(w.flow(), "orders", 0); p.SourceEnd != 3 || p.Lag != 2 || p.Open != 1 {
-		t.Errorf("end %d, lag %d, behind the transaction %d; want 3, 2, 1", p.SourceEnd, p.Lag, p.Open)
-	}
-	w.extra = ", isolation: read_uncommitted"
-	if p := w.partition(w.flow(), "orders", 0); p.Open != 0 {
-		t.Errorf("read_uncommitted does not wait for transactions, got %d", p.Open)
 	}
 }
 

@@ -31,18 +31,29 @@ func (r *Reader) lanes(ctx context.Context, topic string) (int32, error) {
 // readLedger reads the given lanes' partitions to their ends. see, which may be nil, is shown each record too, of
 // several lanes at the same time.
 func (r *Reader) readLedger(ctx context.Context, lanes []int32, see func(lane int32, rec topiclog.Record)) (map[int32]*ledger.Contents, []status.Trouble, error) {
+	out, into := ledgers()
+	take := into
+	if see != nil {
+		take = func(n int32) func(topiclog.Record) error {
+			apply := into(n)
+			return func(rec topiclog.Record) error {
+				see(n, rec)
+				return apply(rec)
+			}
+		}
+	}
+	trouble, err := r.readAll(ctx, r.ledger, lanes, take)
+	return out, trouble, err
+}
+
+// ledgers are receivers of the records of lanes, and what they make of them.
+func ledgers() (map[int32]*ledger.Contents, func(lane int32) func(topiclog.Record) error) {
 	out := map[int32]*ledger.Contents{}
-	trouble, err := r.readAll(ctx, r.ledger, lanes, func(n int32) func(topiclog.Record) error {
+	return out, func(n int32) func(topiclog.Record) error {
 		c := ledger.NewContents()
 		out[n] = c
-		return func(rec topiclog.Record) error {
-			if see != nil {
-				see(n, rec)
-			}
-			return c.Apply(rec.Offset, rec.Key, rec.Value)
-		}
-	})
-	return out, trouble, err
+		return func(rec topiclog.Record) error { return c.Apply(rec.Offset, rec.Key, rec.Value) }
+	}
 }
 
 // damaged lists the unusable records of lanes.
@@ -151,6 +162,10 @@ func meaning(rec topiclog.Record) string {
 	case ledger.KindIsolation:
 		if r, err := ledger.DecodeReads(rec.Value); err == nil {
 			return "the source is read with " + r.Isolation.String() + " by " + r.Owner
+		}
+	case ledger.KindObeys:
+		if o, err := ledger.DecodeObeys(rec.Value); err == nil {
+			return fmt.Sprintf("what people decided is in force below offset %d of the controls topic, by %s", o.Below, o.Owner)
 		}
 	case ledger.KindHead:
 		if h, err := ledger.DecodeHead(k, rec.Value); err == nil {

@@ -113,14 +113,14 @@ func (r *Reader) groupsMM2(ctx context.Context, out status.Groups, names []strin
 	}
 	out.Basis, out.Damage = status.BasisCheckpoints, damage
 	of := slices.DeleteFunc(left.All(), func(c mm2.Checkpoint) bool { return len(names) > 0 && !slices.Contains(names, c.Group) })
-	b := &gathered{reader: r, at: out.At, missing: "MirrorMaker 2 has written no checkpoint of this position", groups: map[string]map[partition.ID]*status.Position{}}
+	b := &gathered{reader: r, at: out.At, missing: "MirrorMaker 2 has written no checkpoint of this position", groups: map[string]map[partition.ID]*status.Position{}, denied: map[string]string{}}
 	for _, name := range names {
 		b.group(name)
 	}
 	take := func(c mm2.Checkpoint, v translate.Verdict) {
 		p, at := r.checkpoint(&left, c, v), r.mirrorMaker.SourceOf(c)
 		if was := b.group(c.Group)[at]; was != nil {
-			p.Now = was.Now // what the source said about it
+			p.Now, p.Gone = was.Now, was.Gone // what the source said about it
 		}
 		b.group(c.Group)[at] = p
 	}
@@ -143,7 +143,7 @@ func (r *Reader) groupsMM2(ctx context.Context, out status.Groups, names []strin
 			return out, err
 		}
 	}
-	out.Groups, out.NotWritten = b.list(states, on, names), r.notWritten()
+	out.Groups, out.NotWritten = b.list(states, on, names, nil), r.notWritten()
 	return out, nil
 }
 

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,8 +88,34 @@ func (t target) fill(group string, p *status.Position) {
 	}
 }
 
+// deleted are the topics that the source has no more, of those whose copies groups have committed on. Deleting a topic deletes the
+// commits on it, but not those that we have written on its copy.
+func (r *Reader) deleted(ctx context.Context, h *status.Header, on target) (map[string]bool, error) {
+	names := map[string]bool{}
+	for _, committed := range on.positions {
+		for tp := range committed {
+			if name, remote := r.upstream(tp.Topic); remote {
+				names[name] = true
+			}
+		}
+	}
+	if len(names) == 0 || !h.Source.Reached {
+		return nil, nil
+	}
+	out := map[string]bool{}
+	err := r.askSource(ctx, func(ctx context.Context) error {
+		described, err := r.source.DescribeTopics(ctx, slices.Sorted(maps.Keys(names))...)
+		for _, t := range described {
+			out[t.Name] = errors.Is(t.Err, kafka.ErrNoTopic)
+		}
+		return err
+	})
+	r.sourceAnswered(h, err)
+	return out, ctx.Err()
+}
+
 // targetOnly are a group's commits on remote topics of the flow that none of its positions is about.
-func (b *gathered) targetOnly(committed map[partition.ID]kafka.Committed, positions map[partition.ID]*status.Position) []status.TargetOnly {
+func (b *gathered) targetOnly(committed map[partition.ID]kafka.Committed, positions map[partition.ID]*status.Position, deleted map[string]bool) []status.TargetOnly {
 	known := map[partition.ID]bool{}
 	for tp, p := range positions {
 		known[partition.ID{Topic: p.RemoteTopic, Partition: tp.Partition}] = true
@@ -97,11 +124,24 @@ func (b *gathered) targetOnly(committed map[partition.ID]kafka.Committed, positi
 	for _, tp := range slices.SortedFunc(maps.Keys(committed), partition.ID.Compare) {
 		name, remote := b.reader.upstream(tp.Topic)
 		_, has := positions[partition.ID{Topic: name, Partition: tp.Partition}]
-		if remote && !known[tp] && !has && b.reader.topics.Select(name).Mirrored {
+		if remote && !known[tp] && !has && !deleted[name] && b.reader.topics.Select(name).Mirrored {
 			out = append(out, status.TargetOnly{RemoteTopic: tp.Topic, Partition: tp.Partition, OnTarget: committed[tp].Offset})
 		}
 	}
 	return out
+}
+
+// atHome says whether some of a group's commits on the target are on topics that the flow back mirrors.
+func (r *Reader) atHome(committed map[partition.ID]kafka.Committed) bool {
+	if r.topics.Back == nil {
+		return false
+	}
+	for tp := range committed {
+		if _, remote := r.upstream(tp.Topic); !remote && r.topics.Back.Select(tp.Topic).Mirrored {
+			return true
+		}
+	}
+	return false
 }
 
 // upstream is the source topic that a remote topic's name stands for.
@@ -146,7 +186,8 @@ func (r *Reader) again(ctx context.Context, h *status.Header, b *gathered, on ta
 			continue
 		}
 		b.add(key, row)
-		b.group(key.Group)[partition.ID{Topic: key.Topic, Partition: key.Partition}].Now = was.Now
+		is := b.group(key.Group)[partition.ID{Topic: key.Topic, Partition: key.Partition}]
+		is.Now, is.Gone = was.Now, was.Gone
 	}
 	return nil
 }
@@ -169,7 +210,10 @@ func (r *Reader) noVerdict(noWorker string) string {
 	if noWorker != "" {
 		return "no lane has written a verdict about this position, and no worker runs"
 	}
-	return "no lane has written a verdict about this position; " + r.seen()
+	if !r.flow.RefreshTopics {
+		return "no lane has written a verdict about this position; " + r.seen()
+	}
+	return "no lane has written a verdict about this position; a run does within seconds"
 }
 
 // ownCommits completes a translation with what the group has committed on the target itself. That was asked before the

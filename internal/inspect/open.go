@@ -116,7 +116,14 @@ func (r *Reader) Close() {
 }
 
 func (r *Reader) header() status.Header {
-	return status.Header{Flow: r.flow.Name().String(), At: time.Now().UTC().Truncate(time.Millisecond)}
+	return status.Header{Flow: r.flow.Name().String(), At: time.Now().UTC().Truncate(time.Millisecond), Tools: status.Tools{
+		Source: r.reach(config.SourceAdmin), Target: r.reach(config.TargetAdmin), File: r.cfg.File, Several: len(r.cfg.Flows) > 1,
+	}}
+}
+
+func (r *Reader) reach(as config.Role) status.Reach {
+	c := r.cfg.Client(r.flow.Name(), as)
+	return status.Reach{Alias: c.Alias, Bootstrap: c.Bootstrap, Secured: c.UsesTLS() || c.UsesSASL()}
 }
 
 // begin bounds a call and makes sure that the target can be reached and lets us in.

@@ -130,7 +130,7 @@ func TestBeginsAtTheEnd(t *testing.T) {
 	begin := ledger.Key{Kind: ledger.KindBegin, Topic: "orders"}
 	w.produce(w.target, &kgo.Record{Topic: ledger.TopicName("A"), Partition: ledger.LaneOf("orders", 0, lanes), Key: []byte(begin.String()), Value: ledger.Begin{Offset: 10}.Encode()})
 	w.head(ledger.Head{Topic: "orders", SourceEnd: 10}, 0, offsetmap.Origin{SourceStart: 10})
-	if p := w.partition(w.flow(), "orders", 0); p.MirroredTo != 10 || p.Reason != "begins at source offset 10 (start: latest)" {
+	if p := w.partition(w.flow(), "orders", 0); p.MirroredTo != 10 || p.Reason != "begins at source offset 10, by choice" {
 		t.Errorf("mirrored to %d: %q", p.MirroredTo, p.Reason)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -121,6 +122,29 @@ func (r *Reader) listen(ctx context.Context, h *status.Header, m *members, lanes
 			for _, t := range note.Troubles {
 				m.workers[i].Troubles = append(m.workers[i].Troubles, status.WorkerTrouble(t))
 			}
+		}
+	}
+}
+
+// silent is since when the source has not answered the owners of lanes that say so.
+func (m *members) silent() map[int32]time.Time {
+	out := map[int32]time.Time{}
+	for lane, i := range m.owner {
+		for _, t := range m.workers[i].Troubles {
+			if t.What == notes.SourceSilent {
+				out[lane] = t.Since
+			}
+		}
+	}
+	return out
+}
+
+// asOfAnswer has what the ledger says of the source be as old as the source's last answer: a head is also written while records that
+// came before it are still on their way to the target.
+func asOfAnswer(rows []*row, silent map[int32]time.Time) {
+	for _, w := range rows {
+		if since, ok := silent[w.Lane]; ok && !w.SourceLive && since.Before(w.SourceAt) {
+			w.SourceAt = since.UTC()
 		}
 	}
 }

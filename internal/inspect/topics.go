@@ -23,14 +23,12 @@ func (r *Reader) Topics(ctx context.Context) (status.Topics, error) {
 		return out, fmt.Errorf("the source %s cannot be asked: %s", r.flow.Source, out.Source.Error)
 	}
 	out.NotMirrored = append(out.NotMirrored, src.leftOut...)
-	var names []string
 	for name, t := range src.topics {
-		names = append(names, name)
 		if src.mirrored[name] {
 			out.Mirrored = append(out.Mirrored, r.mirror(t))
 		}
 	}
-	out.Unused = r.topics.Topics.Unused(names)
+	out.Unused, out.Missing = src.unused, src.missing
 	slices.SortFunc(out.Mirrored, func(a, b status.Mirror) int { return cmp.Compare(a.Topic, b.Topic) })
 	slices.SortFunc(out.NotMirrored, func(a, b status.Unmirror) int { return cmp.Compare(a.Topic, b.Topic) })
 	return out, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"tidemark/internal/config"
 	"tidemark/internal/ledger"
@@ -48,8 +49,12 @@ func (r *Reader) translate(ctx context.Context, out status.Translation) (status.
 	r.besides(ctx, &out.Header)
 	out.Trouble, out.Damage = found.trouble, found.damage
 	r.current(ctx, &out.Header, found.by)
+	var gone time.Time // since when the source does not hold some of it
 	for key, row := range found.by {
 		v := row.Verdict
+		if !row.GoneAt.IsZero() && (gone.IsZero() || row.GoneAt.Before(gone)) {
+			gone = row.GoneAt.UTC()
+		}
 		if key.Partition == verdicts.WholeGroup {
 			out.Notes = append(out.Notes, fmt.Sprintf("group %q has no positions on the target: %s", group, v))
 			continue
@@ -63,6 +68,9 @@ func (r *Reader) translate(ctx context.Context, out status.Translation) (status.
 		out.Offsets = append(out.Offsets, status.Offset{
 			Topic: row.RemoteTopic, Partition: key.Partition, Offset: int64(v.Target), Metadata: row.Metadata, Exact: v.IsExact(), Sentence: v.String(),
 		})
+	}
+	if !gone.IsZero() {
+		out.Notes = append(out.Notes, fmt.Sprintf("group %q, or a part of its positions, is gone from the source since %s: these are the last that were known", group, gone.Format(time.RFC3339)))
 	}
 	slices.SortFunc(out.Offsets, func(a, b status.Offset) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))

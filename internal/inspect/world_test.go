@@ -12,7 +12,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tidemark/internal/configfile"
+	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
+	"tidemark/internal/notes"
+	"tidemark/internal/partition"
 	"tidemark/internal/status"
 	"tidemark/internal/testcluster"
 	"tidemark/internal/verdicts"
@@ -72,20 +75,26 @@ func (w *world) head(h ledger.Head, n int64, o offsetmap.Origin) {
 	w.produce(w.target, &kgo.Record{Topic: ledger.TopicName("A"), Partition: ledger.LaneOf(h.Topic, h.Partition, lanes), Key: []byte(key.String()), Value: h.Encode()})
 }
 
-func (w *world) row(group string, r verdicts.Row) {
+func (w *world) row(group string, r verdicts.Row) { w.rowOf(group, "orders", r) }
+
+func (w *world) rowOf(group, topic string, r verdicts.Row) {
 	w.t.Helper()
 	value, err := r.EncodeRow()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	key := verdicts.Key{Group: group, Topic: "orders"}.EncodeKey()
+	key := verdicts.Key{Group: group, Topic: topic}.EncodeKey()
 	w.produce(w.target, &kgo.Record{Topic: ledger.VerdictsName("A"), Partition: ledger.GroupLane(group, lanes), Key: key, Value: value})
+}
+
+// file is the flow's configuration.
+func (w *world) file() string {
+	return fmt.Sprintf("clusters:\n  A: {bootstrap: %q}\n  B: {bootstrap: %q}\nflows:\n  - {from: A, to: B, lanes: 4%s}\n", w.from, w.target.Bootstrap()[0], w.extra)
 }
 
 func (w *world) reader(o Options) *Reader {
 	w.t.Helper()
-	text := fmt.Sprintf("clusters:\n  A: {bootstrap: %q}\n  B: {bootstrap: %q}\nflows:\n  - {from: A, to: B, lanes: 4%s}\n", w.from, w.target.Bootstrap()[0], w.extra)
-	cfg, err := configfile.Parse("flow.yaml", []byte(text))
+	cfg, err := configfile.Parse("flow.yaml", []byte(w.file()))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -118,9 +127,9 @@ func (w *world) partition(f status.Flow, topic string, n int32) status.Partition
 }
 
 // worker joins the lane group as a worker does, so that every lane has an owner.
-func (w *world) worker() {
+func (w *world) worker() *kgo.Client {
 	w.t.Helper()
-	w.target.Client(w.t, kgo.ConsumerGroup("tidemark.A->B"), kgo.ConsumeTopics(ledger.TopicName("A")), kgo.DisableAutoCommit())
+	cl := w.target.Client(w.t, kgo.ConsumerGroup("tidemark.A->B"), kgo.ConsumeTopics(ledger.TopicName("A")), kgo.DisableAutoCommit())
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	defer cancel()
 	r := w.reader(Options{})
@@ -130,6 +139,23 @@ func (w *world) worker() {
 	})
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	return cl
+}
+
+// says has a worker say something about itself, as it does in the lane group.
+func (w *world) says(worker *kgo.Client, t notes.Trouble) {
+	w.t.Helper()
+	cl, err := kafka.Open(kafka.Cluster{Alias: "B", Bootstrap: w.target.Bootstrap()}, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer cl.Close()
+	id, generation := worker.GroupMetadata()
+	note := kafka.Committed{Metadata: notes.Note{Worker: "w1", Member: id, Troubles: []notes.Trouble{t}}.Encode()}
+	refused, err := cl.CommitAsMember(w.t.Context(), "tidemark.A->B", kafka.Member{ID: id, Generation: generation}, map[partition.ID]kafka.Committed{{Topic: ledger.TopicName("A")}: note})
+	if err != nil || len(refused) > 0 {
+		w.t.Fatal(err, refused)
 	}
 }
 

@@ -34,8 +34,11 @@ type (
 		Data   []byte
 	}
 
-	// DropBlocks asks for blocks to be deleted from the ledger: no head names them any more.
-	DropBlocks struct{ Numbers []uint32 }
+	// DropBlocks asks for blocks of an incarnation to be deleted from the ledger: no head names them any more.
+	DropBlocks struct {
+		Incarnation uint32
+		Numbers     []uint32
+	}
 
 	// Read asks for the source's records from an offset on; bytes fetched before are stale. Epoch is the leader epoch of what
 	// stands in front of it, -1 unknown.
@@ -113,6 +116,8 @@ const (
 	NewsReadAgain                 // reading started again although that should not be needed, Why
 	NewsFenced                    // the partition was fenced to settle what is in doubt; N is the epoch
 	NewsLasts                     // the partition has been in its state for long, Why
+	NewsSkipped                   // N source offsets at most were passed over by choice
+	NewsAnew                      // it is copied anew by choice, from source offset N on
 )
 
 func (LookAtEnds) isAction()  {}
@@ -194,6 +199,10 @@ func (n News) String() string {
 		return fmt.Sprintf("fenced to settle what is in doubt, epoch %d", n.N)
 	case NewsLasts:
 		return "lasts: " + n.Why
+	case NewsSkipped:
+		return fmt.Sprintf("passed over %d source offsets by choice", n.N)
+	case NewsAnew:
+		return fmt.Sprintf("copied anew by choice from source offset %d on", n.N)
 	}
 	return "?"
 }

@@ -165,6 +165,11 @@ type crashPair struct {
 	least   int64             // greatest through that a map had: everything below must be on the target or was gone before
 	checked int64             // up to here it was
 	heads   map[Identity]bool // identities in which a head was found in the ledger
+
+	controls    Controls       // what is decided
+	skipped     map[int64]bool // source offsets that need not be copied
+	incarnation uint32         // of the newest head
+	quiet       int            // records of ours that the target had when a pause came into force; -1: none is
 }
 
 type crashWorld struct {
@@ -185,6 +190,7 @@ type crashWorld struct {
 	depth      int
 	reported   int64 // duplicates that were announced, at most
 	choices    int
+	decisions  int
 	forgotten  bool // the ledger's broker has forgotten a producer
 	told       bool // the story is kept: only for a history that is known to go wrong
 	story      []string
@@ -197,7 +203,7 @@ func newCrashWorld(choose func(int) int, pairs int) *crashWorld {
 	for n := range pairs {
 		name := string(rune('a' + n))
 		w.pairs = append(w.pairs, &crashPair{
-			n: int32(n), source: &crashSource{name: "source " + name}, target: newCrashLog("target " + name), heads: map[Identity]bool{},
+			n: int32(n), source: &crashSource{name: "source " + name}, target: newCrashLog("target " + name), heads: map[Identity]bool{}, skipped: map[int64]bool{}, quiet: -1,
 		})
 	}
 	return w
@@ -222,6 +228,9 @@ func (w *crashWorld) chance(oneIn int) bool { return w.choose(oneIn) == oneIn-1 
 // land lets a request reach its partition.
 func (w *crashWorld) land(r *crashRequest) Result {
 	got := r.log.append(r.batch, w.now)
+	if r.log == w.ledger && got.Answer == Acked {
+		w.begun(r.batch)
+	}
 	w.say("%s epoch %d sequence %d of %s lands: %s", r.log.name, r.batch.epoch, r.batch.seq, r.owner.name, got)
 	return got
 }

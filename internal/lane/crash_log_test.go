@@ -57,6 +57,7 @@ type crashLog struct {
 	end      int64
 	states   map[int64]*crashState
 	ever     []crashRec // every data record ever appended, removed ones too
+	ours     int        // records that were copied
 	copies   [][]int64  // by source offset: where its copies were appended
 	twice    int64      // records that were appended while a copy was there
 	anew     int64      // records that were appended after every copy had been removed
@@ -109,6 +110,7 @@ func (l *crashLog) count(r crashRec) {
 	for int64(len(l.copies)) <= r.from {
 		l.copies = append(l.copies, nil)
 	}
+	l.ours++
 	was := l.copies[r.from]
 	l.copies[r.from] = append(was, r.offset)
 	switch {

@@ -9,7 +9,7 @@ import (
 // lookAtEnds is the job of a look at both logs; what it begins with is what is known when it is asked for.
 func (o *crashOwner) lookAtEnds(p *crashPart, again bool) func() {
 	k := Known{
-		Facts: p.facts, Map: p.core.Map(), Again: again, Remote: p.target.name,
+		Facts: p.facts, Map: p.core.Map(), Again: again, Remote: p.target.name, Restart: p.core.Controls().Restart,
 		SourceCompacts: p.source.compacts, TargetCompacts: p.target.compacts,
 	}
 	if p.head != nil {

@@ -22,6 +22,7 @@ type crashMix struct {
 	facts           int // something that the flow, the source or the ledger says of a partition
 	leaderless      int // a partition that cannot be fenced when the lane is taken over
 	damages         int // a source batch that cannot be mirrored, for now
+	decisions       int // of people
 }
 
 func crashMixes() []crashMix {
@@ -46,8 +47,10 @@ func crashMixes() []crashMix {
 		mix("stopped and released, few leaders", func(m *crashMix) {
 			m.keys, m.old, m.pairs, m.static, m.faults, m.facts, m.releases, m.deaths, m.leaderless = 0, 4, 2, true, 3, 2, 4, 50, 4
 		}),
+		mix("paused, skipped, copied anew", func(m *crashMix) { m.keys, m.pairs, m.zombies, m.old, m.decisions = 0, 2, 40, 4, 8 }),
 		mix("everything", func(m *crashMix) {
 			m.pairs, m.old, m.blanks, m.tombstones, m.sourceCompacts, m.targetCompacts, m.aged = 2, 3, 5, 6, true, true, true
+			m.decisions = 60
 			m.trims, m.expires, m.foreign, m.zombies, m.identityExpires, m.split = 60, 60, 40, 60, 150, true
 		}),
 	}

@@ -10,6 +10,9 @@ import (
 
 // passed checks LN4 as the world sees it: what a map says is accounted for, and the source still holds, is on the target.
 func (w *crashWorld) passed(p *crashPair, m *offsetmap.Map) {
+	if m.Origin().Incarnation != p.incarnation {
+		return // that map is not in the ledger yet, or no more
+	}
 	if through := int64(m.Through()); through > p.least {
 		p.least = through
 	}
@@ -23,7 +26,7 @@ func (w *crashWorld) checkLoss(p *crashPair) {
 		return
 	}
 	p.source.each(func(r crashRec) {
-		if r.offset >= p.checked && r.offset < p.least && !p.target.copied(r.offset, -1) {
+		if r.offset >= p.checked && r.offset < p.least && !p.skipped[r.offset] && !p.target.copied(r.offset, -1) {
 			w.fail("LOSS: record %d of %s is not on the target, mirrored is up to %d", r.offset, p.source.name, p.least)
 		}
 	})
@@ -148,7 +151,7 @@ func (p *crashPart) checkBack(m *offsetmap.Map, t int64) error {
 	}
 	var err error
 	p.source.each(func(r crashRec) {
-		if r.offset < int64(back) && r.offset >= int64(m.Origin().SourceStart) && !read[r.offset] {
+		if r.offset < int64(back) && r.offset >= int64(m.Origin().SourceStart) && !read[r.offset] && !p.skipped[r.offset] {
 			err = fmt.Errorf("LATE: goes back to %d (%v), record %d was not read", back, kind, r.offset)
 		}
 	})

@@ -39,6 +39,7 @@ type crashOwner struct {
 	release  Release
 	parts    []*crashPart
 	contents *ledger.Contents
+	decided  []Controls // by pair, as read at take-over
 	unfenced map[*crashPair]bool
 	inbox    []func()
 	jobs     []func()
@@ -180,6 +181,12 @@ func (o *crashOwner) takeOver() (Handover, error) {
 			}
 		case ReadTails:
 			return 0, errors.New("all owners read the same")
+		case ReadControls:
+			o.pause("reads what is decided")
+			for _, p := range o.w.pairs {
+				o.decided = append(o.decided, p.controls)
+			}
+			t.Done()
 		case Adopt:
 			return t.How(), nil
 		}
@@ -290,7 +297,7 @@ func (o *crashOwner) adopt() {
 	if o.contents.Meta == nil {
 		o.record(ledger.Key{Kind: ledger.KindMeta}, ledger.Meta{Lanes: 1, Hash: ledger.HashName}.Encode(), nil)
 	}
-	for _, pair := range o.w.pairs {
+	for n, pair := range o.w.pairs {
 		p := &crashPart{crashPair: pair, pieces: map[uint64][]crashRec{}, outs: map[uint64]*crashBatch{}, stamped: map[uint64]bool{}}
 		o.parts = append(o.parts, p)
 		past := Past{SourceEnd: -1}
@@ -306,6 +313,7 @@ func (o *crashOwner) adopt() {
 			}
 		}
 		p.core = NewPartition(o.lim, past)
+		o.step(p, Decided{o.decided[n]})
 		if o.w.chance(12) || o.w.hides || o.w.notYet {
 			p.facts.NotYet = crashNotYet
 		}

@@ -79,10 +79,10 @@ func (o *crashOwner) act(p *crashPart, acts []Action) {
 		case WriteHead:
 			o.writeHead(p, a)
 		case WriteBlock:
-			o.record(p.blockKey(a.Number), ledger.EncodeBlock(a.Data), nil)
+			o.record(p.blockKey(p.core.Map().Origin().Incarnation, a.Number), ledger.EncodeBlock(a.Data), nil)
 		case DropBlocks:
 			for _, n := range a.Numbers {
-				o.record(p.blockKey(n), nil, nil)
+				o.record(p.blockKey(a.Incarnation, n), nil, nil)
 			}
 		case Mirrored:
 			p.mirrored(o.w, a)
@@ -96,6 +96,7 @@ func (o *crashOwner) act(p *crashPart, acts []Action) {
 	if m := p.core.Map(); p.core.Opened() && !p.core.Is(Opening) {
 		o.w.passed(p.crashPair, m)
 	}
+	o.w.quietly(p)
 }
 
 // heard counts what was announced.
@@ -111,7 +112,7 @@ func (o *crashOwner) heard(p *crashPart, n News) {
 		p.uncertain = n.N
 	case NewsReadAgain:
 		o.w.fail("%s: %s", p.target.name, n)
-	case NewsStopped, NewsGoesOn, NewsLost, NewsOthers, NewsFenced, NewsLasts:
+	case NewsStopped, NewsGoesOn, NewsLost, NewsOthers, NewsFenced, NewsLasts, NewsSkipped, NewsAnew:
 	}
 }
 
@@ -138,9 +139,13 @@ func (o *crashOwner) fetch(p *crashPart, n int) {
 		return
 	}
 	got := Fetched{Offset: offsetmap.SourceOffset(p.asked), Source: Seen{offsetmap.SourceOffset(p.source.start), offsetmap.SourceOffset(p.source.end), offsetmap.SourceOffset(p.source.end), -1}}
+	until, limited := p.core.Controls().Until(offsetmap.SourceOffset(p.asked))
 	for _, b := range p.source.batches {
 		if b.removed || b.next <= p.asked || n == 0 {
 			continue
+		}
+		if limited && p.asked >= int64(until) {
+			break
 		}
 		n--
 		if b.damaged {
@@ -149,10 +154,13 @@ func (o *crashOwner) fetch(p *crashPart, n int) {
 		}
 		o.ids++
 		pc := Piece{ID: o.ids, First: offsetmap.SourceOffset(p.asked), Next: offsetmap.SourceOffset(b.next), Base: offsetmap.SourceOffset(b.base), Size: 100, MaxTimestamp: b.ts, Alone: !o.w.merges}
-		p.asked = b.next
+		if limited {
+			pc.Next = min(pc.Next, until)
+		}
+		p.asked = int64(pc.Next)
 		var recs []crashRec
 		for i, r := range b.recs {
-			if !b.blank && !b.gone[i] && offsetmap.SourceOffset(r.offset) >= pc.First {
+			if !b.blank && !b.gone[i] && offsetmap.SourceOffset(r.offset) >= pc.First && offsetmap.SourceOffset(r.offset) < pc.Next {
 				recs = append(recs, r)
 			}
 		}
@@ -296,12 +304,12 @@ func (o *crashOwner) flush(p *crashPart, seal bool) {
 	}
 	if seal {
 		if b, ok := p.core.Map().Seal(); ok {
-			o.record(p.blockKey(b.Number), ledger.EncodeBlock(b.Data), nil)
+			o.record(p.blockKey(p.core.Map().Origin().Incarnation, b.Number), ledger.EncodeBlock(b.Data), nil)
 		}
 	}
 	o.act(p, p.core.Flush(o.w.now))
 }
 
-func (p *crashPart) blockKey(n uint32) ledger.Key {
-	return ledger.Key{Kind: ledger.KindBlock, Topic: p.key().Topic, Partition: p.n, Incarnation: p.core.Map().Origin().Incarnation, Block: n}
+func (p *crashPart) blockKey(incarnation, n uint32) ledger.Key {
+	return ledger.Key{Kind: ledger.KindBlock, Topic: p.key().Topic, Partition: p.n, Incarnation: incarnation, Block: n}
 }

@@ -113,6 +113,12 @@ func (l *crashLife) poke(o *crashOwner) {
 	if l.oneIn(l.mix.facts) {
 		do = l.fact(o, p)
 	}
+	if l.oneIn(l.mix.decisions) {
+		if w.choose(3) > 0 {
+			l.decide(p.crashPair)
+		}
+		do = o.hear
+	}
 	o.post(do)
 }
 
@@ -161,10 +167,12 @@ func (l *crashLife) calm() {
 		for i := range p.source.batches {
 			p.source.batches[i].damaged = false
 		}
+		p.controls.Paused, p.quiet = "", -1
 	}
 	if o := l.last; o != nil && !o.ended {
 		o.post(func() {
 			o.hold(false)
+			o.hear()
 			for _, p := range o.parts {
 				p.facts.NotYet = ""
 				if p.core.final {

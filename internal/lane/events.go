@@ -23,6 +23,9 @@ type (
 	// Absent says that the flow does not name the partition any more.
 	Absent struct{}
 
+	// Decided says what people have decided and is in force from now on.
+	Decided struct{ Controls }
+
 	// LookEnded is the answer to LookAtEnds.
 	LookEnded struct {
 		Map         *offsetmap.Map // settled to its end; nil where nothing may be mirrored
@@ -126,6 +129,7 @@ type Landed struct {
 }
 
 func (Named) isEvent()        {}
+func (Decided) isEvent()      {}
 func (Absent) isEvent()       {}
 func (LookEnded) isEvent()    {}
 func (LookProgress) isEvent() {}
@@ -152,7 +156,8 @@ func (e Named) String() string {
 	}
 	return "named"
 }
-func (Absent) String() string { return "not named any more" }
+func (Absent) String() string    { return "not named any more" }
+func (e Decided) String() string { return "in force: " + e.Controls.String() }
 func (e LookEnded) String() string {
 	switch {
 	case e.Err != "":

@@ -28,8 +28,8 @@ type heads struct {
 // blockDrop is blocks that no head names any more from the n-th on. They go behind it: a block missing under an old head
 // would make its answers bounded for no reason.
 type blockDrop struct {
-	n       int
-	numbers []uint32
+	n int
+	DropBlocks
 }
 
 // flush writes a head when one is due.
@@ -114,14 +114,14 @@ func (p *Partition) trim(start offsetmap.TargetOffset, now int64) []Action {
 		return acts
 	}
 	acts = append(acts, p.writeHead(now)...)
-	p.head.drops = append(p.head.drops, blockDrop{p.head.queued, dropped})
+	p.head.drops = append(p.head.drops, blockDrop{p.head.queued, DropBlocks{p.m.Origin().Incarnation, dropped}})
 	return acts
 }
 
 // dropBlocks asks for the blocks to go that no head names any more.
 func (p *Partition) dropBlocks() (acts []Action) {
 	for len(p.head.drops) > 0 && p.head.drops[0].n <= p.head.acked {
-		acts = append(acts, DropBlocks{Numbers: p.head.drops[0].numbers})
+		acts = append(acts, p.head.drops[0].DropBlocks)
 		p.head.drops = p.head.drops[1:]
 	}
 	return acts

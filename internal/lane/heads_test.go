@@ -30,7 +30,7 @@ func TestBlocks(t *testing.T) {
 		t.Fatalf("blocks %v, %d bytes open", blocks, l.Map().OpenSize())
 	}
 	l.step(TargetStart{l.Map().TargetEnd() - 1})
-	if !l.asked(Rejudge{}) || len(l.heads) != 1 || l.asked(DropBlocks{blocks}) {
+	if !l.asked(Rejudge{}) || len(l.heads) != 1 || l.asked(DropBlocks{0, blocks}) {
 		t.Fatalf("%v", l.acts)
 	}
 	if l.step(TargetStart{1}); len(l.acts) > 0 {
@@ -39,7 +39,7 @@ func TestBlocks(t *testing.T) {
 	if l.step(HeadAcked{l.heads[0] - 1}); len(l.acts) > 0 {
 		t.Errorf("an older head: %v", l.acts)
 	}
-	if l.step(HeadAcked{l.heads[0]}); !l.asked(DropBlocks{blocks}) {
+	if l.step(HeadAcked{l.heads[0]}); !l.asked(DropBlocks{0, blocks}) {
 		t.Errorf("%v", l.acts)
 	}
 }

@@ -12,10 +12,18 @@ func (p *Partition) fetched(e Fetched, now int64) []Action {
 	p.heard, p.heardAt = true, now
 	p.observe(e.Source)
 	var acts []Action
-	for _, pc := range e.Pieces {
+	for i, pc := range e.Pieces {
+		if first, ok := p.controls.Until(p.next); ok && pc.Next > first {
+			acts = append(acts, drop(e.Pieces[i:])...)
+			break
+		}
 		if !p.accept(pc) {
 			acts = append(acts, drop([]Piece{pc})...)
 		}
+	}
+	if p.decides() {
+		p.again = true
+		return append(acts, StopReading{})
 	}
 	switch {
 	case e.Bad != "":

@@ -22,6 +22,8 @@ func (p *Partition) Step(e Event, now int64) []Action {
 		acts = p.named(e.Facts, now)
 	case Absent:
 		acts = p.gone(now)
+	case Decided:
+		acts = p.decided(e.Controls, now)
 	case LookEnded:
 		acts = p.lookEnded(e, now)
 	case LookProgress:
@@ -84,7 +86,7 @@ func (p *Partition) named(f Facts, now int64) []Action {
 			p.final, p.retryAt = false, now
 		}
 	}
-	if why := p.changed(); why != "" {
+	if why := p.changed(); why != "" && !p.anew() {
 		return p.halt(why, true, now)
 	}
 	switch {
@@ -120,11 +122,13 @@ func (p *Partition) look(now int64) []Action {
 			p.unsent() // the next owner reads them again
 		}
 		return nil
+	case p.controls.Paused != "":
+		return p.halt(p.controls.Paused, true, now)
 	case p.facts.NotYet != "":
 		return p.halt(p.facts.NotYet, false, now)
 	}
 	p.enter(Opening, now)
-	return []Action{LookAtEnds{Again: p.reopen}}
+	return []Action{LookAtEnds{Again: p.reopen && !p.anew()}}
 }
 
 func (p *Partition) lookEnded(e LookEnded, now int64) []Action {
@@ -156,8 +160,9 @@ func (p *Partition) lookEnded(e LookEnded, now int64) []Action {
 		p.retryAt = now + lookAgain
 		return acts
 	}
+	acts = append(acts, p.begun(e.Map)...)
 	if !p.opened {
-		p.opened, p.m, p.epoch, p.seq = true, e.Map, e.Epoch, 0
+		p.opened, p.epoch, p.seq = true, e.Epoch, 0
 	}
 	p.reopen = false
 	p.unsent()
@@ -209,7 +214,10 @@ func (p *Partition) readOn(now int64) []Action {
 	if !p.Reads() {
 		return nil
 	}
-	p.again, p.heard, p.heardAt, p.head.dirty = false, false, now, true
+	if p.again = p.decides(); p.again {
+		return nil
+	}
+	p.heard, p.heardAt, p.head.dirty = false, now, true
 	return []Action{Read{Offset: p.next, Epoch: p.m.LastEpoch()}}
 }
 
@@ -325,6 +333,9 @@ func (p *Partition) tick(now int64) []Action {
 // and looked at first.
 func (p *Partition) restart(now int64) []Action {
 	p.retryAt = 0
+	if p.controls.Paused != "" {
+		return p.halt(p.controls.Paused, true, now)
+	}
 	if p.facts.NotYet != "" {
 		acts := p.halt(p.facts.NotYet, false, now)
 		p.retryAt = now + p.lim.StopRetry
@@ -332,12 +343,17 @@ func (p *Partition) restart(now int64) []Action {
 	}
 	p.backs, p.refusals = 0, 0
 	switch {
+	case p.opened && p.anew():
+		return p.beginAnew(now)
 	case p.dirty:
 		return p.fence(now)
 	case !p.opened || p.reopen:
 		return p.look(now)
 	}
 	p.unsent()
+	if acts, passed := p.pass(now); passed {
+		return acts
+	}
 	return p.goLive(now)
 }
 
@@ -364,35 +380,3 @@ func (p *Partition) goesOn() []Action {
 	p.reason, p.told, p.head.dirty = "", false, true
 	return []Action{Said{News{What: NewsGoesOn, Why: was}}, Rejudge{}}
 }
-
-// lasts tells people of an effort that has lasted for long, once, and the ledger how far it has come. A partition that is
-// stopped, or whose units come back, has said so.
-func (p *Partition) lasts(now int64) []Action {
-	if p.state == Live || p.state == Stopped || now-p.since < lastsAfter || p.lasting && now-p.head.at < lastsAfter {
-		return nil
-	}
-	var acts []Action
-	if !p.lasting {
-		p.lasting = true
-		acts = append(acts, Said{News{What: NewsLasts, Why: p.doing(), N: p.since}})
-	}
-	if p.state == Opening && p.opened {
-		return acts // the look has the map
-	}
-	return append(acts, p.writeHead(now)...)
-}
-
-// doing is what the partition is about, for people.
-func (p *Partition) doing() string {
-	what := map[State]string{
-		Waiting: "waiting until both logs can be looked at", Opening: "looking at both logs", Heading: "waiting for the ledger",
-		Fencing: "fencing the remote partition", Looking: "looking at what stands on the target",
-	}[p.state]
-	if p.settled != "" {
-		what += ", " + p.settled
-	}
-	return what
-}
-
-// Doing is what the partition is about while it is not live or stopped, for people, and since when (ms).
-func (p *Partition) Doing() (what string, since int64) { return p.doing(), p.since }

@@ -10,8 +10,8 @@ import (
 
 // Why a partition stops for good when a topic has another id than the one that was mirrored.
 const (
-	recreatedSource = "the source topic was deleted and created again (its topic id changed): positions of the old one do not carry over; docs/stopped.md says how to mirror it anew"
-	recreatedRemote = "the remote topic was deleted and created again: what was mirrored is gone; docs/stopped.md says how to mirror it anew"
+	recreatedSource = "the source topic was deleted and created again (its topic id changed): positions of the old one do not carry over; tidemark restart copies it anew (docs/stopped.md)"
+	recreatedRemote = "the remote topic was deleted and created again: what was mirrored is gone; tidemark restart copies it anew (docs/stopped.md)"
 )
 
 // Known is what a look at both logs of a partition begins with.
@@ -20,11 +20,12 @@ type Known struct {
 	Map     *offsetmap.Map // nil: never mirrored
 	Epoch   int16          // of the head that Map is of: what the next batch behind it would have had
 	Seq     int32
-	Begin   *Begin // where mirroring begins by choice; nil: with the oldest record
-	Damaged string // why the ledger's record of it cannot be used
-	Again   bool   // only the source's side is new: the lane has written since it owns the partition
-	Remote  string // name of the remote topic
-	Filler  string // who may have filled it, for people; empty: nothing is known
+	Begin   *Begin  // where mirroring begins by choice; nil: with the oldest record
+	Restart Restart // where that is newer than the map, it is copied anew and all that was known is of no meaning
+	Damaged string  // why the ledger's record of it cannot be used
+	Again   bool    // only the source's side is new: the lane has written since it owns the partition
+	Remote  string  // name of the remote topic
+	Filler  string  // who may have filled it, for people; empty: nothing is known
 	// Committed: only committed records are mirrored, so the source's end is the last stable offset.
 	Committed                      bool
 	SourceCompacts, TargetCompacts bool
@@ -69,6 +70,11 @@ type Probe struct {
 // Open decides by the boundaries alone. With a Reason in Out the look is over.
 func Open(k Known, e Ends) *Probe {
 	o := &Probe{known: k, ends: e, Exact: true, Out: LookEnded{Map: k.Map, SourceStart: e.SourceStart, TargetStart: e.TargetStart}}
+	if k.Restart.Due(k.Map) {
+		o.known.Map = nil
+		o.Out.Map = newMap(k, e, k.Restart.at(e))
+		return o
+	}
 	if b := k.Begin; k.Map == nil && b != nil && b.TopicID == k.SourceTopicID && b.AtEnd {
 		o.Begins = &e.SourceEnd
 	}
@@ -77,12 +83,17 @@ func Open(k Known, e Ends) *Probe {
 		return o
 	}
 	if o.Out.Reason = cmp.Or(damaged(k.Damaged), filled(k, e)); o.Out.Reason == "" {
-		o.Out.Map = offsetmap.New(offsetmap.Origin{
-			SourceCluster: k.SourceCluster, SourceTopicID: k.SourceTopicID, TargetTopicID: k.TargetTopicID,
-			SourceStart: beginsAt(k, e), Base: e.TargetEnd,
-		})
+		o.Out.Map = newMap(k, e, beginsAt(k, e))
 	}
 	return o
+}
+
+// newMap is the map of a partition of which nothing is mirrored, behind whatever the target holds.
+func newMap(k Known, e Ends, start offsetmap.SourceOffset) *offsetmap.Map {
+	return offsetmap.New(offsetmap.Origin{
+		SourceCluster: k.SourceCluster, SourceTopicID: k.SourceTopicID, TargetTopicID: k.TargetTopicID,
+		SourceStart: start, Base: e.TargetEnd, Incarnation: k.Restart.Incarnation,
+	})
 }
 
 func damaged(why string) string {
@@ -97,7 +108,7 @@ func filled(k Known, e Ends) string {
 	if e.TargetEnd <= e.TargetStart {
 		return ""
 	}
-	return fmt.Sprintf("remote topic %s holds %d offsets that Tidemark did not write (%s): use another alias or policy, or delete the remote topic to mirror it anew",
+	return fmt.Sprintf("remote topic %s holds %d offsets that Tidemark did not write (%s): use another alias or policy, or delete the remote topic, or copy it anew behind them (tidemark restart)",
 		k.Remote, e.TargetEnd-e.TargetStart, cmp.Or(k.Filler, "another mirror, or an alias that meant another cluster"))
 }
 

@@ -60,9 +60,10 @@ func (s State) String() string {
 // Partition is the life of one source partition while its lane is owned: from the first look at both logs to the release.
 // Events go in by Step, actions come out; the caller executes them in order. It is not safe for concurrent use.
 type Partition struct {
-	lim    Limits
-	facts  Facts
-	absent bool // the flow does not name it any more
+	lim      Limits
+	facts    Facts
+	controls Controls
+	absent   bool // the flow does not name it any more
 
 	state   State
 	since   int64  // when it came into its state, ms; in all but Live and Stopped: when it left those

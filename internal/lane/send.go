@@ -25,6 +25,10 @@ func (p *Partition) advance(acts []Action, now int64) []Action {
 		}
 	}
 	if p.again && p.Idle() {
+		did, done := p.obey(now)
+		if acts = append(acts, did...); done {
+			return acts
+		}
 		acts = append(acts, p.readOn(now)...)
 	}
 	if n := Group(p.queue, p.lim.MergeTarget); n > 0 && p.room(now) > 0 && (now >= p.lim.HoldOldUntil || p.queuedFresh(now)) {

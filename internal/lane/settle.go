@@ -18,9 +18,15 @@ func (p *Partition) fenced(epoch int16, now int64) []Action {
 	if p.state != Fencing {
 		return nil
 	}
-	p.enter(Looking, now)
 	p.epoch, p.seq, p.lastFresh = epoch, 0, 0
-	return []Action{Said{News{What: NewsFenced, N: int64(epoch)}}, Look{From: p.m.TargetEnd()}}
+	acts := []Action{Said{News{What: NewsFenced, N: int64(epoch)}}}
+	if p.anew() { // what stands there is of the former copy, however much it is
+		acts = p.release(acts)
+		p.window, p.dirty = nil, false
+		return append(acts, p.look(now)...)
+	}
+	p.enter(Looking, now)
+	return append(acts, Look{From: p.m.TargetEnd()})
 }
 
 // looked takes what stands on the target from the asked offset to end, in order.

@@ -81,6 +81,9 @@ const (
 	FenceOwn
 	// FenceHeads: fence every partition that has a head; Takeover.Done.
 	FenceHeads
+	// ReadControls: read what people have decided to its end; Takeover.Done. Behind the fences: what was decided before a former
+	// owner was fenced is seen, and nothing is written before.
+	ReadControls
 	// Adopt: write the claim, then open the partitions one by one.
 	Adopt
 )
@@ -89,7 +92,7 @@ const (
 func (s Step) String() string {
 	return [...]string{
 		"reading its ledger partition", "looking for what was written with another isolation", "asking the target for its producer id", "waiting until the former owner's lease has run out",
-		"fencing its ledger partition", "fencing the remote partitions", "writing its claim",
+		"fencing its ledger partition", "fencing the remote partitions", "reading what people have decided", "writing its claim",
 	}[s]
 }
 
@@ -137,7 +140,7 @@ func (t *Takeover) Read(c Claimed) error {
 	}
 	t.was.Reads = c.Reads
 	if t.how == First {
-		t.to(Adopt)
+		t.to(ReadControls)
 	} else {
 		t.step = FenceHeads
 	}
@@ -172,7 +175,7 @@ func (t *Takeover) Identified(id Identity, under string) {
 	case t.Unfenced():
 		t.step = WaitLease
 	case t.how == Clean:
-		t.to(Adopt)
+		t.to(ReadControls)
 	default:
 		t.step = FenceOwn
 	}
@@ -191,7 +194,9 @@ func (t *Takeover) Done() {
 	case FenceOwn:
 		t.step, t.fenced = ReadLedger, true
 	case FenceHeads:
-		t.to(Adopt)
+		t.to(ReadControls)
+	case ReadControls:
+		t.step = Adopt
 	case ReadTails:
 		t.step = t.then
 	case ReadLedger, Identify, Adopt:

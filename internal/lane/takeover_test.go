@@ -22,7 +22,7 @@ func takeover(t *testing.T, first, second Claimed, got Identity, under string) (
 			looks = looks[1:]
 		case Identify:
 			o.Identified(got, under)
-		case ReadTails, WaitLease, FenceOwn, FenceHeads:
+		case ReadTails, WaitLease, FenceOwn, FenceHeads, ReadControls:
 			o.Done()
 		case Adopt:
 			return steps, o.How(), nil
@@ -41,10 +41,10 @@ func TestTakeoverSteps(t *testing.T) {
 	after, other := Identity{7, 4}, Identity{9, 0}
 
 	begin := []Step{ReadLedger, Identify}
-	fresh := slices.Concat(begin, []Step{FenceOwn, ReadLedger, Adopt})
-	clean := slices.Concat(begin, []Step{Adopt})
-	crashed := slices.Concat(begin, []Step{FenceOwn, ReadLedger, FenceHeads, Adopt})
-	unfenced := slices.Concat(begin, []Step{WaitLease, FenceOwn, ReadLedger, FenceHeads, Adopt})
+	fresh := slices.Concat(begin, []Step{FenceOwn, ReadLedger, ReadControls, Adopt})
+	clean := slices.Concat(begin, []Step{ReadControls, Adopt})
+	crashed := slices.Concat(begin, []Step{FenceOwn, ReadLedger, FenceHeads, ReadControls, Adopt})
+	unfenced := slices.Concat(begin, []Step{WaitLease, FenceOwn, ReadLedger, FenceHeads, ReadControls, Adopt})
 	for _, c := range []struct {
 		name          string
 		first, second Claimed
@@ -64,7 +64,7 @@ func TestTakeoverSteps(t *testing.T) {
 		{"a damaged claim", lost, lost, after, plain, unfenced, Crashed},
 		{"the identity hangs", claim(false), claim(false), other, next, unfenced, Expired},
 		{"the identity hangs after the release", claim(true), claim(true), other, next, unfenced, Expired},
-		{"the identity hangs, nobody had the lane", none, none, other, next, slices.Concat(begin, []Step{WaitLease, FenceOwn, ReadLedger, Adopt}), First},
+		{"the identity hangs, nobody had the lane", none, none, other, next, slices.Concat(begin, []Step{WaitLease, FenceOwn, ReadLedger, ReadControls, Adopt}), First},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			steps, how, err := takeover(t, c.first, c.second, c.got, c.under)
@@ -82,9 +82,9 @@ func TestTakeoverSteps(t *testing.T) {
 	}{
 		{ledger.ReadCommitted, ledger.ReadCommitted, false, crashed},
 		{ledger.IsolationUnknown, ledger.IsolationUnknown, false, crashed},
-		{ledger.ReadUncommitted, ledger.ReadUncommitted, false, []Step{ReadLedger, ReadTails, Identify, FenceOwn, ReadLedger, FenceHeads, ReadTails, Adopt}},
-		{ledger.ReadUncommitted, ledger.ReadUncommitted, true, []Step{ReadLedger, ReadTails, Identify, ReadTails, Adopt}},
-		{ledger.ReadCommitted, ledger.ReadUncommitted, false, []Step{ReadLedger, Identify, FenceOwn, ReadLedger, FenceHeads, ReadTails, Adopt}},
+		{ledger.ReadUncommitted, ledger.ReadUncommitted, false, []Step{ReadLedger, ReadTails, Identify, FenceOwn, ReadLedger, FenceHeads, ReadTails, ReadControls, Adopt}},
+		{ledger.ReadUncommitted, ledger.ReadUncommitted, true, []Step{ReadLedger, ReadTails, Identify, ReadTails, ReadControls, Adopt}},
+		{ledger.ReadCommitted, ledger.ReadUncommitted, false, []Step{ReadLedger, Identify, FenceOwn, ReadLedger, FenceHeads, ReadTails, ReadControls, Adopt}},
 	} {
 		if steps, _, err := takeover(t, reads(claim(c.released), c.first), reads(claim(c.released), c.second), after, plain); err != nil || !slices.Equal(steps, c.steps) {
 			t.Errorf("%q, then %q: %v (%v), want %v", c.first, c.second, steps, err, c.steps)

@@ -56,6 +56,8 @@ func (s *story) event(w []string) error {
 		err = errors.Join(err, num("to %d:", &n))
 		s.tell(Looked{Landed: plain(landed), End: offsetmap.TargetOffset(n)})
 		return err
+	case "decided":
+		return s.decided(rest)
 	case "hold":
 		s.tell(Hold{})
 	case "go":
@@ -110,6 +112,25 @@ func (s *story) named(rest string) error {
 	s.facts.NotYet = strings.TrimPrefix(rest, "not yet: ")
 	s.tell(Named{s.facts})
 	return nil
+}
+
+// decided takes what people have decided: "paused by WHO", "skip 15 to 19", "incarnation 7 from the oldest record"; or nothing.
+func (s *story) decided(rest string) error {
+	var c Controls
+	var skip Skip
+	var err error
+	switch {
+	case rest == "nothing":
+	case strings.HasPrefix(rest, "paused"):
+		c.Paused = rest
+	case strings.HasPrefix(rest, "skip"):
+		_, err = fmt.Sscanf(rest, "skip %d to %d", &skip.First, &skip.Last)
+		c.Skips = []Skip{skip}
+	default:
+		_, err = fmt.Sscanf(rest, "incarnation %d from", &c.Restart.Incarnation)
+	}
+	s.tell(Decided{c})
+	return err
 }
 
 // fetched is an answer of the source from where the partition stands: how many records each batch has, and what is wrong with
@@ -167,7 +188,8 @@ func (s *story) look(w []string) error {
 		return err
 	}
 	k := s.head
-	k.Facts, k.Map, k.Again, k.Remote = s.facts, s.Map(), s.opened, "A.orders"
+	k.Facts, k.Map, k.Again, k.Remote = s.facts, s.Map(), s.opened && !s.anew(), "A.orders"
+	k.Restart = s.controls.Restart
 	o := Open(k, e)
 	if err := o.Settle(toldLogs{e, landed}); err != nil {
 		return err

@@ -30,6 +30,8 @@ type Contents struct {
 	Damaged map[partition.ID][]Damage // heads, blocks and begins that cannot be used
 	Other   []Damage                  // unusable records that belong to no partition
 
+	Obeys Obeys // what is in force in the lane; zero: nothing is known to be
+
 	Start       *Start                // with StartTopics the flow's first start, where it began at the end: see Started
 	StartTopics map[string]StartTopic // by source topic
 
@@ -108,6 +110,11 @@ func (c *Contents) Apply(offset int64, key, value []byte) error {
 		if r, err = DecodeReads(value); err == nil {
 			c.reads, c.claimed = &r, false
 		}
+	case KindObeys:
+		var o Obeys
+		if o, err = DecodeObeys(value); err == nil {
+			c.Obeys = o
+		}
 	case KindBlock:
 		var data []byte
 		if data, err = DecodeBlock(value); err == nil {
@@ -152,6 +159,8 @@ func (c *Contents) damage(k Key, p partition.ID, offset int64, err error) {
 		delete(c.StartTopics, k.Topic)
 	case KindIsolation:
 		c.reads = nil
+	case KindObeys:
+		c.Obeys = Obeys{} // nothing is known to be in force
 	case KindHead, KindBlock, KindBegin: // above
 	case KindMeta: // the older one stands: it never changes
 	}
@@ -196,6 +205,8 @@ func (c *Contents) delete(k Key, p partition.ID) {
 		delete(c.StartTopics, k.Topic)
 	case KindIsolation:
 		c.reads = nil
+	case KindObeys:
+		c.Obeys = Obeys{}
 	}
 }
 
@@ -235,6 +246,20 @@ func (c *Contents) damagedAt(p partition.ID, kind Kind) (Damage, bool) {
 		}
 	}
 	return Damage{}, false
+}
+
+// DropBegin says that mirroring of a partition begins with its oldest record, whatever was found about it.
+func (c *Contents) DropBegin(p partition.ID) {
+	delete(c.Begins, p)
+	c.healed(p, Key{Kind: KindBegin, Topic: p.Topic, Partition: p.Partition})
+}
+
+// Forget drops all that is known of a partition.
+func (c *Contents) Forget(p partition.ID) {
+	delete(c.Heads, p)
+	delete(c.Begins, p)
+	delete(c.Damaged, p)
+	delete(c.blocks, p)
 }
 
 // SetBegin decides anew where mirroring of a partition begins, which nothing was mirrored of, whatever was found about it.

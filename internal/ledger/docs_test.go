@@ -42,6 +42,7 @@ func documented(t *testing.T) map[string][]byte {
 		{Kind: KindMeta}:      Meta{Lanes: 32, Hash: HashName, SourceCluster: "c1", TargetCluster: "c2"}.Encode(),
 		{Kind: KindClaim}:     Claim{ProducerID: 1000, Epoch: 3, TransactionalID: "tidemark.A->B.lane.7", Owner: owner, Released: true, At: at}.Encode(),
 		{Kind: KindIsolation}: Reads{Isolation: ReadCommitted, Owner: owner}.Encode(),
+		{Kind: KindObeys}:     Obeys{Topic: id(0x30), Below: 12, Owner: owner}.Encode(),
 		{Kind: KindHead, Topic: "orders"}: Head{
 			RemoteTopic: "A.orders", State: Stopped, Reason: "denied", ProducerID: 1000, Epoch: 3, Sequence: 105, Map: m.AppendTail(nil), SourceEnd: 150, At: at,
 		}.Encode(),

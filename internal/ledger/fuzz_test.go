@@ -36,6 +36,7 @@ func pairs(f *testing.F) [][]byte {
 		{Key{Kind: KindMeta}, Meta{Lanes: 32, Hash: HashName, SourceCluster: "s", TargetCluster: "t"}.Encode()},
 		{Key{Kind: KindClaim}, Claim{ProducerID: 1 << 40, Epoch: 7, TransactionalID: "tidemark.A->B.lane.3", Owner: "host", Released: true, At: time.UnixMilli(5)}.Encode()},
 		{Key{Kind: KindIsolation}, Reads{Isolation: ReadCommitted, Owner: "host"}.Encode()},
+		{Key{Kind: KindObeys}, Obeys{Topic: id, Below: 12, Owner: "host"}.Encode()},
 		{Key{Kind: KindHead, Topic: "orders", Partition: 3}, h.Encode()},
 		{Key{Kind: KindBlock, Topic: "orders", Partition: 3, Block: b.Number}, EncodeBlock(b.Data)},
 		{Key{Kind: KindBegin, Topic: "orders", Partition: 3}, Begin{TopicID: id, Offset: AtEnd}.Encode()},
@@ -123,6 +124,8 @@ func checkTaken(t *testing.T, c *Contents, k Key, p partition.ID, value []byte) 
 		}
 	case KindIsolation:
 		layout, again = "it", c.reads.Encode()
+	case KindObeys:
+		layout, again = "tit", c.Obeys.Encode()
 	case KindBegin:
 		layout, again = "ti", c.Begins[p].Encode()
 	case KindStart:

@@ -162,6 +162,7 @@ const (
 	KindStart
 	KindStartTopic
 	KindIsolation
+	KindObeys
 )
 
 // Key names one ledger record.
@@ -194,6 +195,8 @@ func (k Key) String() string {
 		return "start/" + k.Topic
 	case KindIsolation:
 		return "isolation"
+	case KindObeys:
+		return "obeys"
 	}
 	return fmt.Sprintf("unknown kind %d", k.Kind)
 }
@@ -213,6 +216,8 @@ func ParseKey(key []byte) (Key, error) {
 		return Key{Kind: KindStart}, nil
 	case "isolation":
 		return Key{Kind: KindIsolation}, nil
+	case "obeys":
+		return Key{Kind: KindObeys}, nil
 	}
 	part := strings.Split(s, "/")
 	bad := false

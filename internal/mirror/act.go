@@ -49,10 +49,10 @@ func (l *Lane) act(p *part, acts []lane.Action) {
 		case lane.WriteHead:
 			l.writeHead(p, a)
 		case lane.WriteBlock:
-			l.ledger.add(l.blockKey(p, a.Number), ledger.EncodeBlock(a.Data), nil)
+			l.ledger.add(l.blockKey(p, p.core.Map().Origin().Incarnation, a.Number), ledger.EncodeBlock(a.Data), nil)
 		case lane.DropBlocks:
 			for _, n := range a.Numbers {
-				l.ledger.add(l.blockKey(p, n), nil, nil)
+				l.ledger.add(l.blockKey(p, a.Incarnation, n), nil, nil)
 			}
 		case lane.Rejudge:
 			l.translatePart(p)
@@ -121,6 +121,10 @@ func (l *Lane) tell(p *part, n lane.News) {
 		l.sayOf(p, events.RecordsUncertain, "at_most", n.N)
 	case lane.NewsLost:
 		l.sayOf(p, events.RecordsLost, "lost_at_most", n.N, "source_log_start", int64(p.core.Seen().SourceStart))
+	case lane.NewsSkipped:
+		l.sayOf(p, events.RecordsSkipped, "offsets", n.N, "go_on_at", int64(p.core.Next()))
+	case lane.NewsAnew:
+		l.sayOf(p, events.PartitionAnew, "from", n.N)
 	case lane.NewsOthers:
 		l.sayOf(p, events.OthersWrite, "remote", p.remoteTP().String(), "offsets", n.N)
 	case lane.NewsReadAgain:

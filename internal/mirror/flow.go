@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"tidemark/internal/batch"
+	"tidemark/internal/control"
 	"tidemark/internal/events"
 	"tidemark/internal/failpoint"
 	"tidemark/internal/kafka"
@@ -64,6 +65,8 @@ type Settings struct {
 	// Report is told what a lane that does not run is about, and why it waits where that is known; with an empty what the
 	// lane runs. It must not block. nil: nobody wants to know.
 	Report func(lane int32, what, why string)
+	// ReadControls reads what people have decided to its end; nil: nobody decides anything.
+	ReadControls func(ctx context.Context) (*control.Set, error)
 	// Events is where what happens is published; nil: a bus of the flow's own, from which only its log hangs.
 	Events *events.Bus
 
@@ -101,6 +104,7 @@ type Flow struct {
 	partitions map[partition.ID]Partition
 	existing   map[partition.ID][16]byte // every partition of the source and its topic's id; only kept with FromEnd
 	commits    map[partition.ID][]verdicts.Commit
+	controls   *control.Set // as heard last
 	counters   Counters
 	unread     outage
 	waits      map[int32]string // what lanes are about that do not run, as they have reported

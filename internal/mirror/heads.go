@@ -38,8 +38,8 @@ func (l *Lane) writeHead(p *part, w lane.WriteHead) {
 	})
 }
 
-func (l *Lane) blockKey(p *part, number uint32) []byte {
-	k := ledger.Key{Kind: ledger.KindBlock, Topic: p.TP.Topic, Partition: p.TP.Partition, Incarnation: p.core.Map().Origin().Incarnation, Block: number}
+func (l *Lane) blockKey(p *part, incarnation, number uint32) []byte {
+	k := ledger.Key{Kind: ledger.KindBlock, Topic: p.TP.Topic, Partition: p.TP.Partition, Incarnation: incarnation, Block: number}
 	return []byte(k.String())
 }
 

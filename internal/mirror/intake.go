@@ -56,6 +56,7 @@ func (l *Lane) intake(e fetched) {
 func (l *Lane) cut(p *part, e fetched, buf *buffer, got *lane.Fetched) {
 	filter := batch.NewAbortFilter(e.Aborted)
 	position := got.Offset // of the core, once it has taken the pieces so far
+	until, limited := p.core.Controls().Until(position)
 	records, at := e.Records, got.Offset
 	for len(records) > 0 && got.Bad == "" {
 		v, rest, err := batch.Next(records)
@@ -72,7 +73,10 @@ func (l *Lane) cut(p *part, e fetched, buf *buffer, got *lane.Fetched) {
 		if at <= position {
 			continue
 		}
-		pc, bad := l.admit(p, v, position, filter.Drop(v), buf)
+		if limited && position >= until {
+			return // what is skipped by choice ends the pieces
+		}
+		pc, bad := l.admit(p, v, position, until, filter.Drop(v), buf)
 		if bad != "" {
 			got.Bad = bad
 			return
@@ -103,10 +107,10 @@ func (l *Lane) giveBack(e fetched) {
 	e.feed.free(l.flow, int64(len(e.Records)))
 }
 
-// admit decides about one batch from a position on; bad is why it cannot be mirrored.
-func (l *Lane) admit(p *part, v batch.View, position offsetmap.SourceOffset, aborted bool, buf *buffer) (pc lane.Piece, bad string) {
+// admit decides about one batch from a position on, up to an offset where that is not 0; bad is why it cannot be mirrored.
+func (l *Lane) admit(p *part, v batch.View, position, until offsetmap.SourceOffset, aborted bool, buf *buffer) (pc lane.Piece, bad string) {
 	action, reason := batch.Decide(v, aborted, batch.Case{
-		Position: int64(position), MaxBytes: p.MaxBytes, KeepAppendTime: !p.AppendTime,
+		Position: int64(position), Until: int64(until), MaxBytes: p.MaxBytes, KeepAppendTime: !p.AppendTime,
 	})
 	if action == batch.Halt {
 		text := fmt.Sprintf("source batch at offset %d cannot be mirrored: %v", v.BaseOffset(), reason)
@@ -118,6 +122,14 @@ func (l *Lane) admit(p *part, v batch.View, position offsetmap.SourceOffset, abo
 	pc = lane.Piece{
 		ID: l.nextID(), First: position, Next: offsetmap.SourceOffset(v.NextOffset()), Size: len(v), Count: v.Count(), Base: offsetmap.SourceOffset(v.BaseOffset()),
 		LeaderEpoch: v.LeaderEpoch(), MaxTimestamp: v.MaxTimestamp(), Kind: uint8(v.Codec()) & 7, Skip: action == batch.Skip,
+	}
+	if until > 0 && until < pc.Next {
+		pc.Next = until
+		if left, err := l.flow.holds(v, position, until); err != nil {
+			return pc, fmt.Sprintf("damaged batch on the source at offset %d: %v", v.BaseOffset(), err)
+		} else if !left {
+			pc.Skip = true
+		}
 	}
 	pc.Alone = action != batch.Raw || len(v) >= lane.MergeBelow(pc.Kind)
 	if pc.Skip {
@@ -132,7 +144,7 @@ func (l *Lane) admit(p *part, v batch.View, position offsetmap.SourceOffset, abo
 		}
 	}
 	buf.refs++
-	p.pieces[pc.ID] = &piece{view: v, buf: buf, raw: action == batch.Raw, crop: position}
+	p.pieces[pc.ID] = &piece{view: v, buf: buf, raw: action == batch.Raw, crop: position, until: pc.Next}
 	return pc, ""
 }
 
@@ -172,6 +184,16 @@ func (l *Lane) odd(p *part, records []byte, position offsetmap.SourceOffset, buf
 	if len(outs) == 0 && next > position {
 		got.Pieces = append(got.Pieces, lane.Piece{ID: l.nextID(), First: position, Next: next, LeaderEpoch: -1, Skip: true})
 	}
+}
+
+// holds says whether a batch has records within source offsets.
+func (f *Flow) holds(v batch.View, from, to offsetmap.SourceOffset) (some bool, err error) {
+	err = f.builder.Each(v, func(r batch.Record) error {
+		at := offsetmap.SourceOffset(r.Offset)
+		some = some || from <= at && at < to
+		return nil
+	})
+	return some, err
 }
 
 func (l *Lane) nextID() uint64 {
@@ -224,7 +246,7 @@ func (l *Lane) outputs(p *part, data []*piece) ([]lane.Output, error) {
 			views[i] = pc.view
 		}
 		var err error
-		made, err = f.builder.Rebuild(views, batch.RebuildOptions{Position: int64(data[0].crop), MaxBytes: p.MaxBytes, KeepAppendTime: !p.AppendTime})
+		made, err = f.builder.Rebuild(views, batch.RebuildOptions{Position: int64(data[0].crop), Until: int64(data[len(data)-1].until), MaxBytes: p.MaxBytes, KeepAppendTime: !p.AppendTime})
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"tidemark/internal/control"
 	"tidemark/internal/lane"
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
@@ -57,6 +58,8 @@ type Lane struct {
 	firstStarts bool // contents have the flow's first start, which is not in the ledger yet
 	limits      lane.Limits
 	unfenced    map[partition.ID]error // written partitions that could not be fenced at take-over, by source partition
+	controls    *control.Set           // what people have decided, as far as it was read
+	obeyed      ledger.Obeys           // what the ledger says is in force
 	claimed     bool                   // our claim is in the ledger: nothing is written to a partition before
 
 	draining bool
@@ -170,6 +173,7 @@ func (l *Lane) loop(ctx, abort context.Context) error {
 		for _, e := range l.take() {
 			l.handle(e)
 		}
+		l.obeys()
 		l.startLooks()
 		l.kick()
 		if l.gone != "" {
@@ -193,6 +197,8 @@ func (l *Lane) handle(e any) {
 		l.journaled(e)
 	case partitionsChanged:
 		l.partitionsChanged()
+	case controlsChanged:
+		l.controlsChanged()
 	case commitsChanged:
 		l.forgetRows()
 		l.translateAll()

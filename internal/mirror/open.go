@@ -69,10 +69,11 @@ type head struct {
 
 func (l *Lane) headOf(k look) head {
 	p := k.part
-	h := head{info: p.Partition, fence: l.unfenced[p.TP] != nil, pid: -1}
+	// A partition whose head is damaged was not fenced with the others. That is no harm until it is written again.
+	h := head{info: p.Partition, fence: l.unfenced[p.TP] != nil || p.damaged != "" && p.core.Controls().Restart.Incarnation != 0, pid: -1}
 	h.known = lane.Known{
 		Facts: l.facts(p.Partition), Map: p.core.Map(), Damaged: p.damaged, Again: k.again, Remote: p.Remote, Filler: l.flow.Filler,
-		Committed: l.flow.Committed, SourceCompacts: p.SourceCompacts, TargetCompacts: p.TargetCompacts,
+		Restart: p.core.Controls().Restart, Committed: l.flow.Committed, SourceCompacts: p.SourceCompacts, TargetCompacts: p.TargetCompacts,
 	}
 	if b := p.begin; b != nil {
 		h.known.Begin = &lane.Begin{TopicID: b.TopicID, Offset: b.Offset, AtEnd: b.Offset == ledger.AtEnd}
@@ -99,6 +100,24 @@ func (l *Lane) lookAt(looks []look, heads []head) error {
 		})
 	}
 	return g.Wait()
+}
+
+// restartTimes makes offsets of the times from which partitions are copied anew.
+func (f *Flow) restartTimes(ctx context.Context, heads []head) map[partition.ID]error {
+	failed := map[partition.ID]error{}
+	for i := range heads {
+		k := &heads[i].known
+		if k.Restart.From != lane.FromTime || !k.Restart.Due(k.Map) {
+			continue
+		}
+		tp := heads[i].info.TP
+		at, errs := offsets[offsetmap.SourceOffset](ctx, f.source, []partition.ID{tp}, int64(k.Restart.Offset), false)
+		failed[tp] = errs[tp]
+		if k.Restart.From, k.Restart.Offset = lane.FromOffset, at[tp]; at[tp] < 0 {
+			k.Restart.From = lane.FromLatest // nothing is as young
+		}
+	}
+	return failed
 }
 
 // fenceFor bounds a fence of one partition, so that one without a leader does not keep the others waiting.
@@ -160,10 +179,11 @@ func (f *Flow) lookAtEnds(ctx context.Context, heads []head) ([]*lane.Probe, []e
 	sourceEnd, failedB := offsets[offsetmap.SourceOffset](ctx, f.source, from, -1, f.Committed)
 	targetStart, failedC := offsets[offsetmap.TargetOffset](ctx, f.target, to, -2, false)
 	targetEnd, failedD := offsets[offsetmap.TargetOffset](ctx, f.target, to, -1, false)
+	failedE := f.restartTimes(ctx, heads)
 	ids, target, err := f.topicIDs(ctx, heads)
 	for i, h := range heads {
 		s, t := h.info.TP, h.info.remoteTP()
-		if failed[i] = cmp.Or(failedA[s], failedB[s], failedC[t], failedD[t], err); failed[i] != nil {
+		if failed[i] = cmp.Or(failedA[s], failedB[s], failedC[t], failedD[t], failedE[s], err); failed[i] != nil {
 			continue
 		}
 		// The ids are read after the ends, so that ends of a topic re-created in between are not taken for the old one's.
@@ -222,6 +242,7 @@ func (l *Lane) lookEnded(e lookEnded) {
 	}
 	if e.out.Err == "" {
 		l.settleBegin(p, e.begins)
+		l.beginAnew(p, e.out.Map)
 	}
 	l.step(p, e.out)
 	if p.core.Opened() {

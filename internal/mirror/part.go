@@ -38,6 +38,7 @@ type piece struct {
 	buf    *buffer
 	raw    bool                   // may go as it is
 	crop   offsetmap.SourceOffset // records below it are left out
+	until  offsetmap.SourceOffset // and those from there on
 }
 
 // buffer counts the pieces that still need one fetched response's bytes.
@@ -77,6 +78,7 @@ func (l *Lane) newPart(info Partition) *part {
 	l.flow.mu.Lock()
 	l.flow.feeds[info.TP] = p.feed
 	l.flow.mu.Unlock()
+	l.step(p, lane.Decided{Controls: l.controlsOf(p)})
 	return p
 }
 

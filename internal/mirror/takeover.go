@@ -59,6 +59,10 @@ func (l *Lane) takeOver(ctx context.Context) (*ledger.Contents, lane.Handover, e
 			if err = l.fenceHeads(ctx, contents); err == nil {
 				t.Done()
 			}
+		case lane.ReadControls:
+			if err = l.readControls(ctx); err == nil {
+				t.Done()
+			}
 		case lane.Adopt:
 			if err = l.begin(ctx, contents, t.How()); err == nil {
 				return contents, t.How(), l.leased()
@@ -207,7 +211,7 @@ func (l *Lane) adopt(c *ledger.Contents, how lane.Handover) {
 		meta := ledger.Meta{Lanes: l.flow.Lanes, Hash: ledger.HashName, SourceCluster: l.flow.SourceCluster, TargetCluster: l.flow.TargetCluster}
 		l.ledger.add([]byte(ledger.Key{Kind: ledger.KindMeta}.String()), meta.Encode(), nil)
 	}
-	l.contents = c
+	l.contents, l.obeyed = c, c.Obeys
 	l.how = how
 }
 

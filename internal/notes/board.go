@@ -9,6 +9,9 @@ import (
 // Running is the state of a lane that does its work.
 const Running = "running"
 
+// SourceSilent is the trouble of a worker whose source does not answer. It is since the source's last answer.
+const SourceSilent = "the source does not answer; its last answer was then"
+
 // Board decides which notes of a worker are due. Time comes in as a value, from one clock. Not safe for concurrent use.
 type Board struct {
 	Worker  string        // as in the notes

@@ -1,5 +1,5 @@
-// Package prose lays out sentences for a terminal. It owns how lines are broken, so that the reports of commands look
-// alike. It is pure: text in, text out. What the sentences say, and tables, are the business of those who have them; it
+// Package prose lays out sentences for a terminal, and words for a shell. It owns how lines are broken, so that the reports of
+// commands look alike, and how names are quoted, so that commands that are printed run. It is pure: text in, text out. What the sentences say, and tables, are the business of those who have them; it
 // knows no colours and no terminal.
 package prose
 

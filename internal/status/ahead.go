@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tidemark/internal/consumer"
+	"tidemark/internal/prose"
 )
 
 // A group that was started on the target for a rehearsal, and stopped, leaves commits there that are ahead of what is
@@ -35,38 +37,69 @@ func beyondClause(own, end int64) string {
 	return fmt.Sprintf("the target's own commit is offset %d, beyond the log's end there, %d: a consumer that resumes there falls back on its reset rule", own, end)
 }
 
-// undo is how a rehearsal of a group on the target is taken back.
-func undo(flow, group string, topics []string) string {
-	_, alias, _ := strings.Cut(flow, "->")
-	slices.Sort(topics)
+// A commit that is ahead can be taken back only where something would write the translated one in its place: the source
+// holds the group's commit, and it has a place on the target. Whatever else stands there may be the only copy of where the
+// group was, so no sentence of ours has a command that deletes it.
+
+// undo is how a rehearsal of a group on the target is taken back. Each of the topics is as Kafka's tool takes it.
+func (h Header) undo(group string, topics []string) string {
+	on := h.Tools.Target
 	var b strings.Builder
-	for _, t := range slices.Compact(topics) {
-		b.WriteString(" --topic " + Printable(t))
+	for _, t := range topics {
+		b.WriteString(" --topic " + prose.ShellWord(t))
 	}
-	return fmt.Sprintf("group %[1]s: if it has moved to %[2]s for good, leave it as it is; if that was a rehearsal, take it back while the group has no members on %[2]s: kafka-consumer-groups.sh --bootstrap-server %[2]s --group %[1]s%[3]s --delete-offsets; a run then commits the translated offsets within a minute",
-		Printable(group), Printable(alias), b.String())
+	return fmt.Sprintf("group %[1]s: if it has moved to %[2]s for good, leave it as it is; if that was a rehearsal, take it back while the group has no members on %[2]s: %[3]s --group %[4]s%[5]s --delete-offsets%[6]s; a run then commits the translated offsets within a minute",
+		Printable(group), Printable(on.Alias), on.command("kafka-consumer-groups.sh"), prose.ShellWord(group), b.String(), on.login())
 }
 
-// aheadTopics are the remote topics on which a group without members on the target has commits there that are ahead.
-func (g Group) aheadTopics() []string {
-	if g.active() {
-		return nil
+// restorable says whether a run writes the translated offset again if the target's commit of the position is deleted.
+func (g Groups) restorable(p Position) bool {
+	return g.NotWritten == "" && g.Source.Reached && p.Now != Unknown && p.Verdict.HasPosition()
+}
+
+// takeBack is what can be done about commits of a group that are ahead on the target; empty where none is, where the group has
+// members there, or where it reads the target's own topics too: then it is no rehearsal.
+func (g Groups) takeBack(group Group) string {
+	if group.active() || group.AtHome {
+		return ""
 	}
-	var out []string
-	for _, p := range g.Positions {
-		if aheadBy(p.OnTarget, p.Target) > 0 {
-			out = append(out, p.RemoteTopic)
+	ahead, kept := map[string][]int32{}, map[string]bool{}
+	only := group.Named && len(group.TargetOnly) > 0 // another group may have lived there for years
+	for _, p := range group.Positions {
+		switch is := aheadBy(p.OnTarget, p.Target) > 0; {
+		case p.OnTarget != Unknown && !g.restorable(p):
+			kept[p.RemoteTopic] = true
+			only = only || is
+		case is:
+			ahead[p.RemoteTopic] = append(ahead[p.RemoteTopic], p.Partition)
 		}
 	}
-	for _, o := range g.TargetOnly {
-		out = append(out, o.RemoteTopic)
+	for _, o := range group.TargetOnly {
+		kept[o.RemoteTopic] = true
 	}
-	return out
+	var topics []string
+	for _, t := range slices.Sorted(maps.Keys(ahead)) {
+		if kept[t] { // the tool takes partitions too
+			numbers := make([]string, len(ahead[t]))
+			for i, n := range ahead[t] {
+				numbers[i] = strconv.Itoa(int(n))
+			}
+			t += ":" + strings.Join(numbers, ",")
+		}
+		topics = append(topics, t)
+	}
+	switch {
+	case len(topics) > 0:
+		return g.undo(group.Group, topics)
+	case only:
+		return "group " + Printable(group.Group) + ": leave its offsets on " + Printable(g.Tools.Target.Alias) + " as they are: they may be the only ones, nothing would write them again"
+	}
+	return ""
 }
 
 // targetOnly is what commits that a group without members on the target has made there alone come to: one clause a topic.
 func (g Group) targetOnly() []string {
-	if g.active() {
+	if g.active() || g.AtHome {
 		return nil
 	}
 	numbers := map[string][]int32{}
@@ -97,15 +130,14 @@ func (t Translation) Ahead() []string {
 
 func (t Translation) ahead() []string {
 	out := t.beyond()
-	var topics []string
+	n := len(out)
 	for _, o := range t.Offsets {
 		if aheadBy(o.OnTarget, o.Offset) > 0 {
 			out = append(out, partitionName(o.Topic, o.Partition)+": "+aheadClause(o.OnTarget, o.Offset))
-			topics = append(topics, o.Topic)
 		}
 	}
-	if len(topics) > 0 {
-		out = append(out, undo(t.Flow, t.Group, topics))
+	if len(out) > n { // only the source can tell whether a run would write the translated ones again
+		out = append(out, "group "+Printable(t.Group)+": whether that was a rehearsal that can be taken back the source tells: "+t.Command("groups", t.Group))
 	}
 	return out
 }

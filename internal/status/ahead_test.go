@@ -3,13 +3,18 @@ package status
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tidemark/internal/translate"
 )
 
-const takeBack = "group g: if it has moved to B for good, leave it as it is; if that was a rehearsal, take it back while the group has no members on B: kafka-consumer-groups.sh --bootstrap-server B --group g --topic A.orders --delete-offsets; a run then commits the translated offsets within a minute"
+const (
+	takeBack = "group g: if it has moved to B for good, leave it as it is; if that was a rehearsal, take it back while the group has no members on B: kafka-consumer-groups.sh --bootstrap-server b1:9092,b2:9092 --group g --topic A.orders --delete-offsets; a run then commits the translated offsets within a minute"
+	lives    = "group g has members on B (Stable): its position there is theirs, and what it commits on A is not carried; unless it has moved, stop them"
+	leave    = "group g: leave its offsets on B as they are: they may be the only ones, nothing would write them again"
+)
 
 // position is one that nothing is wrong with: 10 on the target, committed there, of a log that ends at 20.
 func exactPosition(n int32) Position {
@@ -34,18 +39,52 @@ func TestAheadOnTheTarget(t *testing.T) {
 		{"after a rehearsal", func(_ *Groups, _ *Group, p *Position) { p.OnTarget = 12 }, []string{ahead, takeBack}},
 		{"dead there", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Dead", 12 }, []string{ahead, takeBack}},
 		{"state not known", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "", 12 }, []string{ahead, takeBack}},
-		{"lives there", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", 12 }, nil},
-		{"group sync is off", func(s *Groups, _ *Group, p *Position) { s.NotWritten, p.OnTarget = "off", 12 }, []string{"off", ahead, takeBack}},
+		{"lives there", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", 12 }, []string{
+			"group g, orders-0: consumers on the target have committed offset 12, 2 ahead of what the group has read on the source", lives,
+		}},
+		{"lives there and left out here", func(_ *Groups, g *Group, p *Position) {
+			g.TargetState = "Stable"
+			p.Verdict = translate.Verdict{Kind: translate.TopicFiltered, Target: translate.NoPosition}
+			p.Target, p.Exact = Unknown, false
+		}, nil},
+		{"group sync is off", func(s *Groups, _ *Group, p *Position) { s.NotWritten, p.OnTarget = "off", 12 }, []string{"off", ahead, leave}},
 		{"beyond the end", func(_ *Groups, _ *Group, p *Position) { p.OnTarget = 25 }, []string{
 			beyond, "group g, orders-0: the target's own commit is ahead by 15: the group would resume there at offset 25, not at 10", takeBack,
 		}},
-		{"beyond the end and alive", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", 25 }, []string{beyond}},
+		{"beyond the end and alive", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", 25 }, []string{
+			beyond, "group g, orders-0: consumers on the target have committed offset 25, 15 ahead of what the group has read on the source", lives,
+		}},
 		{"beyond the end, filtered since", func(_ *Groups, _ *Group, p *Position) {
 			p.Verdict = translate.Verdict{Kind: translate.TopicFiltered, Target: translate.NoPosition}
 			p.Target, p.Exact, p.OnTarget = Unknown, false, 25
 		}, []string{beyond}},
 		{"at the end", func(_ *Groups, _ *Group, p *Position) { p.Target, p.OnTarget = 20, 20 }, nil},
 		{"the end is not known", func(_ *Groups, _ *Group, p *Position) { p.Target, p.OnTarget, p.TargetEnd = 25, 25, Unknown }, nil},
+		{"the source does not answer", func(s *Groups, _ *Group, p *Position) { s.Source.Reached, p.Now, p.OnTarget = false, Unknown, 12 }, []string{
+			"the source does not answer, so lag and newest commits are not known", ahead, leave,
+		}},
+		{"gone from the source", func(_ *Groups, _ *Group, p *Position) {
+			p.Now, p.Gone, p.GoneSince, p.AsOf, p.OnTarget = Unknown, true, ago(time.Hour), ago(5*time.Hour), 12
+		}, []string{
+			"group g, orders-0: gone from the source since 60m, the verdict is 5h old and kept: exact at offset 10; the target's own commit is ahead by 2", leave,
+		}},
+		{"a right is missing", func(_ *Groups, g *Group, p *Position) {
+			g.Denied, p.Now, p.OnTarget = "DESCRIBE on group g", Unknown, 12
+		}, []string{
+			"group g, orders-0: its newest commit is not known: DESCRIBE on group g", leave,
+		}},
+		{"on the target only, named", func(_ *Groups, g *Group, _ *Position) {
+			g.Named, g.TargetOnly = true, []TargetOnly{{RemoteTopic: "A.other", Partition: 2, OnTarget: 7}}
+		}, []string{
+			"group g, A.other-2: committed on the target and not on the source: the group would resume there at that commit, not by its reset rule", leave,
+		}},
+		{"on the target only, among all", func(_ *Groups, g *Group, _ *Position) {
+			g.TargetOnly = []TargetOnly{{RemoteTopic: "A.other", Partition: 2, OnTarget: 7}}
+		}, nil},
+		{"ahead beside one of the topic that would not come back", func(_ *Groups, g *Group, p *Position) {
+			g.TargetOnly = []TargetOnly{{RemoteTopic: "A.orders", Partition: 2, OnTarget: 7}}
+			p.OnTarget = 12
+		}, []string{ahead, strings.Replace(takeBack, "A.orders ", "A.orders:0 ", 1)}},
 		{"nobody runs", func(s *Groups, _ *Group, _ *Position) { s.NoWorker = NoWorker(4) }, []string{"no worker runs, none of the 4 lanes has an owner"}},
 	} {
 		s, g, p := Groups{Header: header()}, Group{Group: "g", TargetState: "Empty"}, exactPosition(0)
@@ -97,6 +136,7 @@ func TestTranslationAhead(t *testing.T) {
 		return Offset{Topic: "A.orders", Offset: 10, Exact: true, OnTarget: own, TargetEnd: 20}
 	}
 	const ahead = "A.orders-0: the target's own commit is ahead by 2: the group would resume there at offset 12, not at 10"
+	const ask = "group g: whether that was a rehearsal that can be taken back the source tells: tidemark groups 'my flow.yaml' --flow A:B g"
 	for _, c := range []struct {
 		name           string
 		own            int64
@@ -106,7 +146,7 @@ func TestTranslationAhead(t *testing.T) {
 		{"no commit", Unknown, "", nil, nil},
 		{"behind, a run will bring it up", 8, "Empty", nil, nil},
 		{"at it", 10, "Empty", nil, nil},
-		{"after a rehearsal", 12, "Empty", []string{ahead, takeBack}, []string{ahead, takeBack}},
+		{"after a rehearsal", 12, "Empty", []string{ahead, ask}, []string{ahead, ask}},
 		{"lives there", 12, "Stable", []string{"A.orders-0: the target's own commit is ahead by 2 and counts: the group is Stable there"}, nil},
 		{
 			"beyond the end", 25, "Stable",
@@ -147,5 +187,22 @@ func TestStatesAsBrokersSpellThem(t *testing.T) {
 		if got := (Group{TargetState: state}).active(); got != want {
 			t.Errorf("%q: active %v", state, got)
 		}
+	}
+}
+
+// TestCommandsRunAsPrinted: names that a shell would take apart are quoted, and a tool that must log in is told how.
+func TestCommandsRunAsPrinted(t *testing.T) {
+	s := Groups{Header: header()}
+	s.Tools.Target.Secured = true
+	p := exactPosition(0)
+	p.OnTarget = 12
+	got := s.takeBack(Group{Group: "it's mine", Positions: []Position{p}})
+	const want = "kafka-consumer-groups.sh --bootstrap-server b1:9092,b2:9092 --command-config FILE --group 'it'\\''s mine' --topic A.orders --delete-offsets (FILE: a client's properties with which it logs in to B);"
+	if !strings.Contains(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	s.Tools.Several = false
+	if got := s.Command("groups", "a b"); got != "tidemark groups 'my flow.yaml' 'a b'" {
+		t.Errorf("%s", got)
 	}
 }

@@ -1,6 +1,8 @@
 package status
 
 import (
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -33,12 +35,13 @@ const (
 type Flow struct {
 	Header
 	Ledger      Ledger      `json:"ledger"`
-	Isolation   string      `json:"isolation"`              // of the file: what a worker with it reads of the source
-	Lanes       []Lane      `json:"lanes"`                  // by number
-	Workers     []Worker    `json:"workers"`                // in the lane group now; none where nobody could say
-	Partitions  []Partition `json:"partitions"`             // by topic and number
-	NotMirrored []Unmirror  `json:"not_mirrored,omitempty"` // topics of the source that the flow leaves out; needs the source
-	Damage      []Damage    `json:"damage,omitempty"`       // records of the ledger that cannot be used
+	Isolation   string      `json:"isolation"`                // of the file: what a worker with it reads of the source
+	Lanes       []Lane      `json:"lanes"`                    // by number
+	Workers     []Worker    `json:"workers"`                  // in the lane group now; none where nobody could say
+	Partitions  []Partition `json:"partitions"`               // by topic and number
+	NotMirrored []Unmirror  `json:"not_mirrored,omitempty"`   // topics of the source that the flow leaves out; needs the source
+	Missing     []Missing   `json:"missing_topics,omitempty"` // topics that the file names, and that the source does not have; needs the source
+	Damage      []Damage    `json:"damage,omitempty"`         // records of the ledger that cannot be used
 	// MirrorMaker is a topic on the target that a MirrorMaker 2 has left for this flow. It is looked for where there is no ledger.
 	MirrorMaker string `json:"mirrormaker,omitempty"`
 }
@@ -97,16 +100,22 @@ type Partition struct {
 	Lane        int32     `json:"lane"`
 	State       State     `json:"state"`
 	Reason      string    `json:"reason,omitempty"`
+	LeftOut     string    `json:"left_out,omitempty"`     // the rule by which the file leaves the topic out now; what is shown is what there was
 	MirroredTo  int64     `json:"mirrored_to"`            // source offset below which everything is accounted for
 	SourceEnd   int64     `json:"source_end"`             // the source's high watermark
-	SourceAt    time.Time `json:"source_end_at,omitzero"` // when that was seen
+	SourceAt    time.Time `json:"source_end_at,omitzero"` // when that was seen; where source_end_live is false, at the latest
 	SourceLive  bool      `json:"source_end_live"`        // the source itself said it, for this snapshot
-	Lag         int64     `json:"lag"`                    // source_end - mirrored_to
+	Lag         int64     `json:"lag"`                    // source_end - mirrored_to; where source_end_live is false, at least
 	Open        int64     `json:"behind_transaction"`     // how much of the lag is behind an open transaction
-	TargetStart int64     `json:"target_start"`
-	TargetEnd   int64     `json:"target_end"` // log end of the remote partition
-	Runs        int64     `json:"runs"`       // of the offset map
-	Missing     int       `json:"missing_blocks"`
+	// Arrived is how much of the lag at most is on the target already: its log goes on behind the end of the offset map, which
+	// follows it by about a second. What others write there counts too, so the lag is not less for it.
+	Arrived int64 `json:"arrived"`
+	// Transaction is the oldest open one; nil where none is, or the flow reads uncommitted records, or nobody tells.
+	Transaction *Transaction `json:"transaction,omitempty"`
+	TargetStart int64        `json:"target_start"`
+	TargetEnd   int64        `json:"target_end"` // log end of the remote partition
+	Runs        int64        `json:"runs"`       // of the offset map
+	Missing     int          `json:"missing_blocks"`
 	// InDoubt is how many records at most stand on the target whose place on the source is not certain, after an unclean
 	// stop with several places to go on from. They may be there twice; positions in front of them are bounded, not exact.
 	InDoubt int64 `json:"in_doubt"`
@@ -114,6 +123,12 @@ type Partition struct {
 	// knows, and those behind its end where nothing of the source is missing on the target.
 	Others int64     `json:"written_by_others"`
 	AsOf   time.Time `json:"as_of,omitzero"` // when the head was written
+	// UnseenSince is since when records of a compacted topic wait, where that is longer than its source keeps deletes
+	// (delete.retention.ms): some can be gone unseen, and their keys then stay on the target. Zero where it is not.
+	UnseenSince time.Time `json:"deletes_unseen_since,omitzero"`
+	// NewestAt is the newest time stamp of a record on the target. It is asked for where the source does not answer: what is
+	// missing is what the source got after that.
+	NewestAt time.Time `json:"newest_record_at,omitzero"`
 }
 
 // Unmirror is a topic that the flow does not mirror.
@@ -135,16 +150,26 @@ func (f Flow) Findings() []string {
 	}
 	var out []string
 	for _, p := range f.Partitions {
+		if p.LeftOut != "" {
+			continue // nobody waits for it
+		}
 		switch {
 		case p.State == Stopped, p.State == Damaged, p.State == New, p.State == Standing, p.State == Looking:
 			out = append(out, f.Flow+": "+partitionName(p.Topic, p.Partition)+" is "+string(p.State))
 		case p.Missing > 0:
 			out = append(out, f.Flow+": a part of the offset map of "+partitionName(p.Topic, p.Partition)+" is missing")
 		}
+		if p.Transaction != nil && p.Transaction.Hangs {
+			out = append(out, f.Flow+": "+partitionName(p.Topic, p.Partition)+" waits behind "+p.Transaction.whose(f.At)+", "+f.hangs(p.Topic, p.Partition, *p.Transaction))
+		}
 		if p.Others > 0 {
 			out = append(out, f.Flow+": others wrote "+count64(p.Others, "offset", "offsets")+" of "+partitionName(p.RemoteTopic, p.Partition)+" (docs/stopped.md)")
 		}
 	}
+	for _, m := range f.Missing {
+		out = append(out, f.Flow+": "+m.text())
+	}
+	out = append(out, f.unseen()...)
 	out = append(out, f.laneFindings()...)
 	out = append(out, f.workerFindings()...)
 	for _, s := range f.sourceFindings() {
@@ -157,4 +182,23 @@ func (f Flow) Findings() []string {
 		out = append(out, f.Flow+": "+t.String())
 	}
 	return out
+}
+
+// unseen are the compacted topics of which deletes can have gone unseen, one clause each.
+func (f Flow) unseen() []string {
+	since := map[string]time.Time{}
+	for _, p := range f.Partitions {
+		if was, ok := since[p.Topic]; !p.UnseenSince.IsZero() && p.LeftOut == "" && (!ok || p.UnseenSince.Before(was)) {
+			since[p.Topic] = p.UnseenSince
+		}
+	}
+	var out []string
+	for _, topic := range slices.Sorted(maps.Keys(since)) {
+		out = append(out, f.Flow+": "+Printable(topic)+": "+unseenClause(since[topic], f.At))
+	}
+	return out
+}
+
+func unseenClause(since, now time.Time) string {
+	return "compacted, and its records wait since " + age(since, now) + ", longer than delete.retention.ms of the source: deletes can have gone unseen, whose keys then stay on the target (docs/guarantees.md)"
 }

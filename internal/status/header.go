@@ -12,6 +12,7 @@ type Header struct {
 	Source  Source    `json:"source"`
 	Trouble []Trouble `json:"trouble,omitempty"` // what could not be read, so that the snapshot is not complete
 	Notes   []string  `json:"notes,omitempty"`   // what is worth knowing beside the data
+	Tools   Tools     `json:"-"`                 // for the commands in its sentences
 }
 
 // Source says whether the source cluster answered. Without it a snapshot is made from the target alone.

@@ -99,12 +99,13 @@ func age(at, now time.Time) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
-// sourceEnd is a source's log end with its age, where the source itself did not say it.
+// sourceEnd is a source's log end with its age, where the source itself did not say it. What is known is when that was written;
+// when the source said it was not later than that.
 func sourceEnd(end int64, live bool, at, now time.Time) string {
 	if end == Unknown || live || at.IsZero() {
 		return number(end)
 	}
-	return fmt.Sprintf("%d (%s ago)", end, age(at, now))
+	return fmt.Sprintf("%d (%s ago or more)", end, age(at, now))
 }
 
 func partitionName(topic string, partition int32) string {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Text is the flow for people: the ledger, lanes, partitions, what is not mirrored, damage.
@@ -21,8 +22,11 @@ func (f Flow) Text() string {
 	b.WriteString(f.troubles())
 	b.WriteString("\n")
 	b.WriteString(f.partitions())
-	if len(f.NotMirrored) > 0 {
+	if len(f.NotMirrored)+len(f.Missing) > 0 {
 		b.WriteString("\n" + f.notMirrored())
+	}
+	for _, m := range f.Missing {
+		b.WriteString(m.text() + "\n")
 	}
 	b.WriteString(damageText(f.Damage))
 	return b.String()
@@ -95,18 +99,53 @@ func (f Flow) partitions() string {
 	g := newGrid("TOPIC", ">PARTITION", ">LANE", "STATE", ">MIRRORED TO", ">SOURCE END", ">LAG", ">TARGET END", ">RUNS", ">AS OF", "REMARKS")
 	for _, p := range f.Partitions {
 		g.row(Printable(p.Topic), strconv.Itoa(int(p.Partition)), strconv.Itoa(int(p.Lane)), string(p.State), number(p.MirroredTo),
-			sourceEnd(p.SourceEnd, p.SourceLive, p.SourceAt, f.At), number(p.Lag), number(p.TargetEnd), number(p.Runs), age(p.AsOf, f.At), p.remarks())
+			sourceEnd(p.SourceEnd, p.SourceLive, p.SourceAt, f.At), p.lag(), number(p.TargetEnd), number(p.Runs), age(p.AsOf, f.At), p.remarks(f.At))
 	}
-	return g.String()
+	return g.String() + f.recovery()
 }
 
-func (p Partition) remarks() string {
+// lag is a bound where the source itself did not say its end: it can have got records since that nobody has seen.
+func (p Partition) lag() string {
+	if p.Lag == Unknown || p.SourceLive {
+		return number(p.Lag)
+	}
+	return "at least " + number(p.Lag)
+}
+
+// recovery is what is known of the source's loss while it does not answer.
+func (f Flow) recovery() string {
+	if !f.Source.Asked || f.Source.Reached {
+		return ""
+	}
+	var newest Partition
+	for _, p := range f.Partitions {
+		if p.NewestAt.After(newest.NewestAt) {
+			newest = p
+		}
+	}
+	text := "the source does not answer: what it got after its last answer nobody knows, so LAG is at least what is shown\n"
+	if !newest.NewestAt.IsZero() {
+		text += fmt.Sprintf("the newest record on the target is of %s, %s ago (%s)\n", newest.NewestAt.Format(time.RFC3339), age(newest.NewestAt, f.At), partitionName(newest.RemoteTopic, newest.Partition))
+	}
+	return text
+}
+
+func (p Partition) remarks(now time.Time) string {
 	var out []string
 	if p.Reason != "" {
 		out = append(out, Printable(p.Reason))
 	}
-	if p.Open > 0 {
+	switch {
+	case p.Open > 0 && p.Transaction != nil:
+		out = append(out, fmt.Sprintf("%d of the lag behind %s", p.Open, p.Transaction.whose(now)))
+	case p.Open > 0:
 		out = append(out, fmt.Sprintf("%d of the lag behind an open transaction", p.Open))
+	}
+	if p.Arrived > 0 {
+		out = append(out, fmt.Sprintf("up to %d of the lag are on the target already: the ledger is a second behind it", p.Arrived))
+	}
+	if !p.UnseenSince.IsZero() {
+		out = append(out, unseenClause(p.UnseenSince, now))
 	}
 	if p.Missing > 0 {
 		out = append(out, count(p.Missing, "block", "blocks")+" of the offset map missing: positions there are bounded, not exact")

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"tidemark/internal/translate"
 )
 
 // Text is every position, then what is to be said about groups.
@@ -15,13 +18,13 @@ func (g Groups) Text() string {
 	for _, group := range g.Groups {
 		for _, p := range group.Positions {
 			rows++
-			t.row(Printable(group.Group), Printable(p.Topic), strconv.Itoa(int(p.Partition)), number(p.Committed), g.lag(p), number(p.Target), number(p.OnTarget), p.verdict())
+			t.row(Printable(group.Group), Printable(p.Topic), strconv.Itoa(int(p.Partition)), number(p.Committed), g.lag(p), number(p.Target), number(p.OnTarget), p.verdict(g.At))
 		}
 	}
 	if rows == 0 {
 		b.WriteString("no positions\n")
 	} else {
-		b.WriteString(t.String())
+		b.WriteString(g.summary() + t.String())
 	}
 	if more := g.remarks(); more != "" {
 		b.WriteString("\n" + more)
@@ -35,15 +38,27 @@ func (g Groups) lag(p Position) string {
 	if p.Lag == Unknown || p.SourceLive || p.SourceAt.IsZero() {
 		return number(p.Lag)
 	}
-	return fmt.Sprintf("%d (%s ago)", p.Lag, age(p.SourceAt, g.At))
+	return fmt.Sprintf("at least %d (%s ago)", p.Lag, age(p.SourceAt, g.At))
 }
 
-func (p Position) verdict() string {
+func (p Position) verdict(now time.Time) string {
+	if p.Open > 0 && (p.Exact || p.Verdict.Kind == translate.HeldByTransaction) {
+		p.Sentence += "; " + p.waiting(now)
+	}
 	if what := beyondClause(p.OnTarget, p.TargetEnd); what != "" {
 		return Printable(p.Sentence) + "; " + what
 	}
 	if n := aheadBy(p.OnTarget, p.Target); n > 0 {
 		return Printable(p.Sentence) + fmt.Sprintf("; the target's own commit is ahead by %d and counts there", n)
+	}
+	if p.Back != nil {
+		if cost := p.Back.cost(); cost != "" {
+			return Printable(p.Sentence) + "; of the original there: " + cost
+		}
+		return Printable(p.Sentence) + fmt.Sprintf("; of the original there it goes on at offset %d", p.Back.Place)
+	}
+	if p.Gone {
+		return Printable(p.Sentence) + "; " + p.goneSince(now)
 	}
 	if p.Stale() {
 		return Printable(p.Sentence) + fmt.Sprintf("; since then the group committed %s on the source", number(p.Now))
@@ -68,8 +83,11 @@ func (g Groups) remarks() string {
 		for _, what := range group.targetOnly() {
 			b.WriteString(Printable(what) + "\n")
 		}
-		if topics := group.aheadTopics(); len(topics) > 0 {
-			b.WriteString(Printable(undo(g.Flow, group.Group, topics)) + "\n")
+		if what := g.takeBack(group); what != "" {
+			b.WriteString(what + "\n")
+		}
+		if group.Denied != "" {
+			fmt.Fprintf(&b, "%s: its newest commits are not known: %s\n", Printable(group.Group), Printable(group.Denied))
 		}
 	}
 	names := map[string][]string{}
@@ -103,13 +121,14 @@ func (t Translation) Text() string {
 	return g.String()
 }
 
-// Text is both sides of the answer.
+// Text is both sides of the answer. The clusters are named: with the identity policy the topics are called alike.
 func (l Lookup) Text() string {
+	from, to := Printable(l.Tools.Source.Alias), Printable(l.Tools.Target.Alias)
 	source, target := partitionName(l.Topic, l.Partition), partitionName(l.RemoteTopic, l.Partition)
-	asked, answer := fmt.Sprintf("%s offset %d", source, l.SourceAt), fmt.Sprintf("%s offset %d", target, l.TargetAt)
-	there := target
+	asked, answer := fmt.Sprintf("%s offset %d on %s", source, l.SourceAt, from), fmt.Sprintf("%s offset %d on %s", target, l.TargetAt, to)
+	there := target + " on " + to
 	if l.Reverse {
-		asked, answer, there = answer, asked, source
+		asked, answer, there = answer, asked, source+" on "+from
 	}
 	if l.Answer() == Unknown {
 		return fmt.Sprintf("%s has no place in %s: %s\n", asked, there, Printable(l.Sentence))

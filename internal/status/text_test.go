@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"tidemark/internal/translate"
 )
@@ -22,7 +23,8 @@ func now() time.Time { return time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC) }
 func ago(d time.Duration) time.Time { return now().Add(-d) }
 
 func header() Header {
-	return Header{Flow: "A->B", At: now(), Source: Source{Asked: true, Reached: true}}
+	tools := Tools{Source: Reach{Alias: "A", Bootstrap: []string{"a1:9092"}}, Target: Reach{Alias: "B", Bootstrap: []string{"b1:9092", "b2:9092"}}, File: "my flow.yaml", Several: true}
+	return Header{Flow: "A->B", At: now(), Source: Source{Asked: true, Reached: true}, Tools: tools}
 }
 
 // partition is a row with nothing special about it; change makes it special.
@@ -48,7 +50,10 @@ func flow() Flow {
 			p.State, p.Reason, p.Lag, p.MirroredTo = Stopped, "record too large", 123456, 876544
 		}),
 		partition("orders", 2, func(p *Partition) { p.SourceLive, p.SourceAt, p.State = false, ago(5*time.Minute), Idle }),
-		partition("payments", 0, func(p *Partition) { p.Missing, p.Open, p.Lag, p.InDoubt = 2, 40, 50, 7 }),
+		partition("payments", 0, func(p *Partition) {
+			p.Missing, p.Open, p.Lag, p.InDoubt = 2, 40, 50, 7
+			p.Transaction = &Transaction{ProducerID: 4001, ID: "app \x07", StartOffset: 960, Since: ago(4 * time.Minute)}
+		}),
 		partition("payments", 1, func(p *Partition) {
 			p.State, p.Reason, p.AsOf = New, "no worker has begun with it yet", time.Time{}
 			p.MirroredTo, p.Lag, p.TargetEnd, p.Runs = Unknown, Unknown, Unknown, Unknown
@@ -81,10 +86,12 @@ func groups() Groups {
 	behind.Now = 120
 	old := at(100, 90, Unknown, translate.Verdict{Kind: translate.Ahead, Target: 90, N: 10})
 	old.SourceLive, old.SourceAt, old.Now = false, ago(26*time.Hour), Unknown
+	lost := at(200, 180, 180, translate.Verdict{Kind: translate.Exact, Target: 180})
+	lost.Now, lost.Gone, lost.GoneSince, lost.AsOf = Unknown, true, ago(30*time.Hour), ago(50*time.Hour)
 	return Groups{
 		Header: header(),
 		Groups: []Group{
-			{Group: "billing", TargetState: "Empty", Named: true, Positions: []Position{behind, old}},
+			{Group: "billing", TargetState: "Empty", Named: true, Positions: []Position{behind, old, lost}},
 			{Group: "caf\u00e9", TargetState: "Stable", Positions: []Position{at(7, Unknown, Unknown, none(translate.NeverCommitted, ""))}},
 			{Group: "nothing", Positions: []Position{}},
 		},
@@ -116,9 +123,9 @@ func snapshots() map[string]interface{ Text() string } {
 		"translation": Translation{Header: header(), Group: "billing", Offsets: []Offset{
 			{Topic: "A.orders", Partition: 0, Offset: 12, Metadata: "m\n1"}, {Topic: "A.orders", Partition: 10, Offset: 123456},
 		}},
-		"lookup":  Lookup{Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: 7, TargetAt: Unknown, Sentence: "up to 3 records never mirrored"},
-		"reverse": Lookup{Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: 7, TargetAt: 9, Reverse: true, Sentence: "exact at source offset 7"},
-		"noway":   Lookup{Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: Unknown, TargetAt: 9, Reverse: true, Sentence: "the topic was created anew"},
+		"lookup":  Lookup{Header: header(), Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: 7, TargetAt: Unknown, Sentence: "up to 3 records never mirrored"},
+		"reverse": Lookup{Header: header(), Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: 7, TargetAt: 9, Reverse: true, Sentence: "exact at source offset 7"},
+		"noway":   Lookup{Header: header(), Topic: "orders", Partition: 3, RemoteTopic: "A.orders", SourceAt: Unknown, TargetAt: 9, Reverse: true, Sentence: "the topic was created anew"},
 		"ledger": LedgerRecords{
 			Header:  header(),
 			Records: []LedgerRecord{{Lane: 0, Offset: 5, Written: ago(time.Minute), Key: "claim", Size: 78, Meaning: "held by w1"}},
@@ -174,7 +181,7 @@ func TestJSONKeepsEverything(t *testing.T) {
 			if err := json.Unmarshal(data, &got); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Header{}, "Tools")); diff != "" { // for sentences
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		case Groups:
@@ -182,7 +189,7 @@ func TestJSONKeepsEverything(t *testing.T) {
 			if err := json.Unmarshal(data, &got); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Header{}, "Tools")); diff != "" { // for sentences
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		}
@@ -232,7 +239,7 @@ func TestFindings(t *testing.T) {
 		t.Error("trouble makes a snapshot incomplete, and nothing else does")
 	}
 	// A final no is no finding: the group is left out on purpose, or never had a position. One that was named is.
-	want = []string{"group sync is off in flow.yaml: positions are not written to B", "group console-1 is left out: excluded by pattern", "group billing, orders-0: the group has committed on the source since the verdict was made", "group billing, orders-0: ahead of the mirror by 10, held at offset 90 until it catches up"}
+	want = []string{"group sync is off in flow.yaml: positions are not written to B", "group console-1 is left out: excluded by pattern", "group billing, orders-0: the group has committed on the source since the verdict was made", "group billing, orders-0: ahead of the mirror by 10, held at offset 90 until it catches up", "group billing, orders-0: gone from the source since 30h, the verdict is 2d old and kept: exact at offset 180; the target holds it"}
 	if diff := cmp.Diff(want, groups().Findings()); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
@@ -252,6 +259,28 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// TestGroupsSummary: who has many groups sees first whether they can move.
+func TestGroupsSummary(t *testing.T) {
+	good, bad := exactPosition(0), exactPosition(0)
+	bad.OnTarget = Unknown
+	s := Groups{Header: header(), Groups: []Group{{Group: "a", Positions: []Position{good}}, {Group: "b", Positions: []Position{good, bad}}, {Group: "none"}}}
+	for name, c := range map[string]struct {
+		change func(*Groups)
+		want   string
+	}{
+		"one cannot":        {func(*Groups) {}, "2 groups: 1 can move to B now, 1 cannot (--check says why)\n\nGROUP "},
+		"all can":           {func(s *Groups) { s.Groups = s.Groups[:1] }, "1 group: 1 can move to B now\n\nGROUP "},
+		"nobody can say it": {func(s *Groups) { s.Source.Reached = false }, "GROUP "},
+		"nobody runs":       {func(s *Groups) { s.NoWorker = NoWorker(4) }, "GROUP "},
+	} {
+		is := s
+		c.change(&is)
+		if got := is.Text(); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s:\n%s\nwant %q", name, got, c.want)
+		}
+	}
+}
+
 // TestGroupFindings: a group that could not be started on the target and go on exactly is a finding, whatever keeps it.
 func TestGroupFindings(t *testing.T) {
 	exact := translate.Verdict{Kind: translate.Exact, Target: 500}
@@ -266,10 +295,13 @@ func TestGroupFindings(t *testing.T) {
 		{"behind", func(_ *Groups, _ *Group, p *Position) { p.OnTarget = 480 }, "group g, orders-0: committed on the target is offset 480, it has to be 500"},
 		{
 			"active there without a commit", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", Unknown },
-			"group g, orders-0: no commit on the target is known, it has to be 500; the group is Stable there, and positions of a group that is active on the target are left to it",
+			"group g, orders-0: no commit on the target is known, it has to be 500; the group is Stable there, and positions of a group that is active on the target are left to it\n" + lives,
 		},
-		{"active there and ahead", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", 501 }, ""},
-		{"active there and at it", func(_ *Groups, g *Group, _ *Position) { g.TargetState = "Stable" }, ""},
+		{
+			"active there and ahead", func(_ *Groups, g *Group, p *Position) { g.TargetState, p.OnTarget = "Stable", 501 },
+			"group g, orders-0: consumers on the target have committed offset 501, 1 ahead of what the group has read on the source\n" + lives,
+		},
+		{"active there and at it", func(_ *Groups, g *Group, _ *Position) { g.TargetState = "Stable" }, lives},
 		{"group sync is off", func(g *Groups, _ *Group, p *Position) { g.NotWritten, p.OnTarget = "group sync is off", Unknown }, "group sync is off"},
 		{
 			"the source is down", func(g *Groups, _ *Group, p *Position) { g.Source.Reached, p.Now = false, Unknown },
@@ -285,6 +317,14 @@ func TestGroupFindings(t *testing.T) {
 				p.Sentence, p.Exact, p.Target, p.OnTarget, p.Now = p.Verdict.String(), false, Unknown, Unknown, 601
 			},
 			"group g, orders-0: the topic was created anew, old positions do not carry over: why; the group has committed on the source since that verdict",
+		},
+		{
+			"held by a transaction that hangs", func(_ *Groups, _ *Group, p *Position) {
+				p.Verdict = translate.Verdict{Kind: translate.HeldByTransaction, Target: 500, N: 3}
+				p.Sentence, p.Exact, p.Open = p.Verdict.String(), false, 3
+				p.Transaction = &Transaction{ProducerID: 7, ID: "app", StartOffset: 500, Since: ago(3 * time.Hour), Hangs: true}
+			},
+			"group g, orders-0: 3 offsets of the source wait behind the transaction of producer 7 (\"app\"), open for 3h, which is longer than transaction.max.timeout.ms allows, so nothing ends it; if its application is gone: kafka-transactions.sh --bootstrap-server a1:9092 abort --topic orders --partition 0 --start-offset 500",
 		},
 		{"nothing is carried", func(_ *Groups, _ *Group, p *Position) {
 			p.Verdict, p.Exact, p.Target, p.OnTarget = final, false, Unknown, Unknown

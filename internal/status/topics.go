@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,22 @@ type Topics struct {
 	Mirrored    []Mirror   `json:"mirrored"`                  // by name
 	NotMirrored []Unmirror `json:"not_mirrored"`              // by name
 	Unused      []string   `json:"unused_patterns,omitempty"` // of topics, which no topic of the source matches
+	Missing     []Missing  `json:"missing_topics,omitempty"`  // those of them that are names
+}
+
+// Missing is a topic that the file names, and that the source does not have, or does not show.
+type Missing struct {
+	Topic   string `json:"topic"`
+	Nearest string `json:"nearest,omitempty"` // the name there that is most like it
+}
+
+// text is one sentence for people.
+func (m Missing) text() string {
+	what := "topic " + Printable(m.Topic) + " is named in the file, and the source has none of that name, or does not show it (DESCRIBE)"
+	if m.Nearest != "" {
+		what += "; did you mean " + Printable(m.Nearest) + "?"
+	}
+	return what
 }
 
 // Mirror is a topic that the flow mirrors.
@@ -43,7 +60,13 @@ func (t Topics) Text() string {
 	if len(t.Unused) > 0 {
 		b.WriteString("\n")
 	}
+	for _, m := range t.Missing {
+		b.WriteString(m.text() + "\n")
+	}
 	for _, p := range t.Unused {
+		if slices.ContainsFunc(t.Missing, func(m Missing) bool { return m.Topic == p }) {
+			continue
+		}
 		fmt.Fprintf(&b, "no topic of the source matches topics pattern %q\n", p)
 	}
 	return b.String()

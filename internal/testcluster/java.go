@@ -162,3 +162,40 @@ func ConsoleFormatter(ctx context.Context, bootstrap, topic, formatterClass stri
 	}
 	return strings.Split(strings.TrimRight(out, "\n"), "\n"), nil
 }
+
+// tools are Kafka's own command line tools, by the names under which its distribution has them.
+func tools() map[string]string {
+	return map[string]string{
+		"kafka-consumer-groups.sh": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+		"kafka-transactions.sh":    "org.apache.kafka.tools.TransactionsCommand",
+	}
+}
+
+// RunPrinted runs a line as a person would who copies it into a shell in which Kafka's tools are on the path, and returns what
+// it prints.
+func RunPrinted(ctx context.Context, line string) (string, error) {
+	libs, err := Libs(ctx)
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "tidemark-tools-")
+	if err != nil {
+		return "", fmt.Errorf("create directory of tools: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := writeLogging(dir); err != nil {
+		return "", err
+	}
+	jvm := jvmArgs{libs: libs, logging: dir, heapMB: 256}
+	for name, class := range tools() {
+		words := jvm.argv(class)
+		for i, w := range words {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		script := "#!/bin/sh\nexec " + strings.Join(words, " ") + " \"$@\"\n"
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil { //nolint:gosec // it is a program
+			return "", fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	return runCommand(ctx, []string{"env", "PATH=" + dir + ":" + os.Getenv("PATH"), "bash", "-c", line}, dir)
+}

@@ -41,6 +41,13 @@ func VerdictsTopic(name string, lanes int32, rf int16) InternalTopic {
 	return t
 }
 
+// ControlsTopic holds what people have decided about flows from one source: one partition, since the order counts.
+func ControlsTopic(name string, rf int16) InternalTopic {
+	t := LedgerTopic(name, 1, rf)
+	t.Name = name
+	return t
+}
+
 // mm2Topic is what MirrorMaker 2 creates: one partition, compacted, everything else the broker's default.
 func mm2Topic(name string, rf int16) InternalTopic {
 	return InternalTopic{Name: name, Partitions: 1, ReplicationFactor: rf, AtLeast: true, Configs: map[string]string{"cleanup.policy": "compact"}}

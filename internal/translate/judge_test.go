@@ -81,8 +81,8 @@ func TestJudgePositions(t *testing.T) {
 		{"after the hole", nil, 111, Verdict{Kind: Exact, Target: 21}, "exact at offset 21"},
 		{"in a lost hole", nil, 125, Verdict{Kind: ExactLost, Target: 30, Lost: 10}, "exact at offset 30, up to 10 records lost before the next one"},
 		{"behind the lost hole", nil, 131, Verdict{Kind: Exact, Target: 31}, "exact at offset 31"},
-		{"at the last run's end", nil, 135, Verdict{Kind: AtEnd, Target: 36}, "exact at offset 36, the end"},
-		{"on the last source marker", nil, 136, Verdict{Kind: AtEnd, Target: 36}, "exact at offset 36, the end"},
+		{"at the last run's end", nil, 135, Verdict{Kind: AtEnd, Target: 36}, "exact at offset 36, the end of what is mirrored"},
+		{"on the last source marker", nil, 136, Verdict{Kind: AtEnd, Target: 36}, "exact at offset 36, the end of what is mirrored"},
 		{"ahead", nil, 140, Verdict{Kind: Ahead, Target: 36, N: 4}, "ahead of the mirror by 4, held at offset 36 until it catches up"},
 		{"nothing existed between", nil, 95, Verdict{Kind: FirstMirrored, Target: 10}, "exact at offset 10, the first mirrored record"},
 		{"at the start of mirroring", nil, 90, Verdict{Kind: FirstMirrored, Target: 10}, "exact at offset 10, the first mirrored record"},
@@ -136,7 +136,7 @@ func TestJudgePositions(t *testing.T) {
 			Verdict{Kind: Trimmed, Target: 25, N: 9, Earliest: true},
 			"up to 9 records trimmed on the target; resumes at offset 25, the target's log start, by choice",
 		},
-		{"only a marker trimmed", func(in *Input) { in.TargetStart, in.TargetEnd = 40, 40 }, 136, Verdict{Kind: AtEnd, Target: 40}, "exact at offset 40, the end"},
+		{"only a marker trimmed", func(in *Input) { in.TargetStart, in.TargetEnd = 40, 40 }, 136, Verdict{Kind: AtEnd, Target: 40}, "exact at offset 40, the end of what is mirrored"},
 		{"log start below", func(in *Input) { in.TargetStart = 15 }, 105, Verdict{Kind: Exact, Target: 15}, "exact at offset 15"},
 		{"ahead and all trimmed", func(in *Input) { in.TargetStart, in.TargetEnd = 36, 36 }, 140, Verdict{Kind: Ahead, Target: 36, N: 4}, "ahead of the mirror by 4, held at offset 36 until it catches up"},
 		{
@@ -149,7 +149,7 @@ func TestJudgePositions(t *testing.T) {
 			Verdict{Kind: Ahead, Target: 34, N: 5, Reason: "the target's log ends below what was mirrored"},
 			"ahead of the mirror by 5, held at offset 34 until it catches up: the target's log ends below what was mirrored",
 		},
-		{"target ends before our marker", func(in *Input) { in.TargetEnd = 35 }, 136, Verdict{Kind: AtEnd, Target: 35}, "exact at offset 35, the end"},
+		{"target ends before our marker", func(in *Input) { in.TargetEnd = 35 }, 136, Verdict{Kind: AtEnd, Target: 35}, "exact at offset 35, the end of what is mirrored"},
 		{"target's ends unknown", func(in *Input) { in.TargetStart, in.TargetEnd = Unknown, Unknown }, 105, Verdict{Kind: Exact, Target: 15}, "exact at offset 15"},
 	})
 }
@@ -222,7 +222,7 @@ func TestJudgeSpecialMaps(t *testing.T) {
 	check(t, empty, []judged{
 		// All records were removed by retention before mirroring began: the number
 		// 100 must never be written as it is.
-		{"empty source partition", nil, 100, Verdict{Kind: AtEnd, Target: 0}, "exact at offset 0, the end"},
+		{"empty source partition", nil, 100, Verdict{Kind: AtEnd, Target: 0}, "exact at offset 0, the end of what is mirrored"},
 		{"empty, group behind", func(in *Input) { in.SourceStart = 100 }, 60, Verdict{Kind: NotMirrored, Target: NoPosition, N: 40, Reason: "the source no longer holds them either"}, "up to 40 records never mirrored: the source no longer holds them either"},
 	})
 	foreign := example(t)

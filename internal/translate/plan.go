@@ -30,7 +30,13 @@ type Row struct {
 	Metadata  string                 // of that commit
 	// Live: the verdict is about the source's newest known commit. A verdict about one that the source passed some polls
 	// ago is good for going forward, and no proof that the group went back.
-	Live    bool
+	Live bool
+	// Kept: the source holds the commit no more, and the verdict is the last one. It is written where the target has none, and
+	// over ours. What somebody else committed there can be lower, and is the application's own way: it has moved.
+	Kept bool
+	// Renew, beside Kept: nobody can tell whether the topic on the target is still the one of the verdict, so that what stands
+	// there is committed again, and nothing else.
+	Renew   bool
 	Verdict Verdict
 	// Present is nil if the target has no commit.
 	Present *Present
@@ -56,7 +62,7 @@ type Group struct {
 	// what is remembered of a source that is gone.
 	SourceLive bool
 	// Refresh commits unchanged positions of ours again, so that the broker does
-	// not expire them while the source still holds them.
+	// not expire them while the source holds them, or nobody said what became of them.
 	Refresh bool
 }
 
@@ -137,10 +143,12 @@ func (r Row) present() bool { return r.Present != nil && r.Present.Offset >= 0 }
 // commit gives what to write for one row, if anything.
 func (g Group) commit(r Row) (Commit, bool) {
 	c := Commit{Offset: r.Verdict.Target, Metadata: r.Metadata, From: r.Committed}
-	if !r.Verdict.HasPosition() {
+	if !r.Verdict.HasPosition() || r.Renew {
 		return g.refresh(r)
 	}
 	switch {
+	case r.Kept && r.present() && !r.Present.Ours:
+		return Commit{}, false
 	case !r.present(), c.Offset > r.Present.Offset, c.Offset < r.Present.Offset && g.movedBack(r):
 		return c, true
 	case c.Offset == r.Present.Offset && r.Present.Ours && c.Metadata != r.Present.Metadata:
@@ -157,7 +165,7 @@ func (g Group) movedBack(r Row) bool {
 
 // refresh writes our own last commit again, to the letter.
 func (g Group) refresh(r Row) (Commit, bool) {
-	if !g.Refresh || !g.SourceLive || !r.present() || !r.Present.Ours || r.Committed < 0 || r.Verdict.Final() {
+	if !g.Refresh || !r.present() || !r.Present.Ours || r.Committed < 0 || r.Verdict.Final() {
 		return Commit{}, false
 	}
 	return Commit{Offset: r.Present.Offset, Metadata: r.Present.Metadata, From: r.Present.From}, true

@@ -179,6 +179,8 @@ func TestPlanUnchangedWritesNothing(t *testing.T) {
 	other := func(p *Present) *Present { p.Metadata = "old clock"; return p }
 	refresh := func(g *Group) { g.Refresh = true }
 	gone := func(g *Group) { g.Refresh, g.SourceLive = true, false }
+	kept := func(r Row) Row { r.Kept = true; return r }
+	renewed := func(r Row) Row { r.Kept, r.Renew = true, true; return r }
 	upToDate := WriteState{Kind: UpToDate}
 	checkPlans(t, []planned{
 		{"unchanged", group(row(p0, 10, ours(10))), nil, upToDate, "up to date"},
@@ -186,7 +188,14 @@ func TestPlanUnchangedWritesNothing(t *testing.T) {
 		{"metadata changed", group(row(p0, 10, other(ours(10)))), map[partition.ID]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written"},
 		{"refresh", group(row(p0, 10, ours(10))).with(refresh), map[partition.ID]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written"},
 		{"refresh, theirs", group(row(p0, 10, theirs(10))).with(refresh), nil, upToDate, "up to date"},
-		{"refresh, source gone", group(row(p0, 10, ours(10))).with(gone), nil, upToDate, "up to date"},
+		{"refresh, the source does not answer", group(row(p0, 10, ours(10))).with(gone), map[partition.ID]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written"},
+		{"kept, not there", group(kept(row(p0, 10, nil))), map[partition.ID]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written"},
+		{"kept, ours is older", group(kept(row(p0, 10, ours(5)))), map[partition.ID]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written"},
+		{"kept, rewound by its application", group(kept(row(p0, 10, theirs(5)))).with(refresh), nil, upToDate, "up to date"},
+		{"kept, gone on by its application", group(kept(row(p0, 10, theirs(100)))).with(refresh), nil, WriteState{Kind: TargetAhead, N: 90, Partitions: []partition.ID{p0}}, "the target is ahead of the source by 90 on A.orders-0"},
+		{"kept, refresh", group(kept(row(p0, 10, ours(10)))).with(refresh), map[partition.ID]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written"},
+		{"renewed only, not there", group(renewed(row(p0, 10, nil))).with(refresh), nil, upToDate, "up to date"},
+		{"renewed only, ours", group(renewed(row(p0, 10, ours(10)))).with(refresh), map[partition.ID]Commit{p0: commit(10)}, WriteState{Kind: Written}, "written"},
 		{
 			"refresh of a stopped partition", group(no(p0, stopped, ours(10))).with(refresh),
 			map[partition.ID]Commit{p0: commit(10)},

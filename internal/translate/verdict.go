@@ -110,7 +110,7 @@ func (v Verdict) sentence() string {
 		if v.N > 0 {
 			return fmt.Sprintf("exact at offset %d, the end of what is mirrored, with up to %s of others behind it", v.Target, records(v.N))
 		}
-		return fmt.Sprintf("exact at offset %d, the end", v.Target)
+		return fmt.Sprintf("exact at offset %d, the end of what is mirrored", v.Target)
 	case ExactLost:
 		return fmt.Sprintf("exact at offset %d, up to %s lost before the next one", v.Target, records(v.Lost))
 	case Ahead:

@@ -55,6 +55,9 @@ type Row struct {
 	SourceEnd   int64             `json:"source_end"`  // source log end offset when the row was made; -1 unknown
 	Verdict     translate.Verdict `json:"verdict"`
 	At          time.Time         `json:"at"`
+	// GoneAt is when the group's owner saw first that the source no longer holds the commit; zero where it does. Its verdict, of At,
+	// is the last one, and kept: nothing else knows where the group was.
+	GoneAt time.Time `json:"gone_at,omitzero"`
 }
 
 // Commit is one committed offset on the source.
