@@ -151,6 +151,11 @@ func (f *Filter) asked(name string) bool {
 	})
 }
 
+// names says whether the include list spells the name out.
+func (f *Filter) names(name string) bool {
+	return slices.ContainsFunc(f.include.patterns, func(p pattern) bool { return p.text == name || p.text == regexp.QuoteMeta(name) })
+}
+
 // Unused gives the include patterns that match none of the names, as they were
 // written: a misspelt one, or one for what does not exist yet.
 func (f *Filter) Unused(names []string) []string {

@@ -20,6 +20,7 @@ func TestSelect(t *testing.T) {
 	bare := selection(t, DefaultTopics(), nil)
 	purpose := selection(t, []string{"orders", "__app-.*", `\.hid.*`, "__.*"}, []string{".*-tmp"})
 	custom := selection(t, DefaultTopics(), []string{"x"})
+	spelt := selection(t, []string{".*", "a2_checkpoints_internal"}, nil)
 	own := bare
 	own.SourceAlias = true
 	for _, tc := range []struct {
@@ -46,6 +47,13 @@ func TestSelect(t *testing.T) {
 		{"no excludes", bare, "A.checkpoints.internal", false, RuleMM2Internal, "not mirrored: an internal topic of MirrorMaker 2"},
 		{"no excludes", bare, "__consumer_offsets", false, RuleBrokerInternal, "not mirrored: brokers keep their own state in it"},
 		{"no excludes", bare, "tidemark-ledger.A.internal", false, RuleOwn, "not mirrored: a topic of Tidemark's own"},
+		{"no excludes", bare, "tidemark-controls.C.internal", false, RuleOwn, "not mirrored: a topic of Tidemark's own"},
+		{"another separator", bare, "a2_checkpoints_internal", false, RuleMM2Internal, "not mirrored: an internal topic of a MirrorMaker 2 with another separator, by its name: only topics that spells it out takes it"},
+		{"another separator", all, "mm2-offsets_b2_internal", false, RuleMM2Internal, "not mirrored: an internal topic of a MirrorMaker 2 with another separator, by its name: only topics that spells it out takes it"},
+		{"another separator", all, "mm2-offset-syncs-b-internal", false, RuleMM2Internal, "not mirrored: an internal topic of a MirrorMaker 2 with another separator, by its name: only topics that spells it out takes it"},
+		{"another separator", spelt, "a2_checkpoints_internal", true, RuleIncluded, `mirrored: included by topics pattern ".*"`},
+		{"another separator", bare, "_checkpoints_internal", true, RuleIncluded, `mirrored: included by topics pattern ".*"`},
+		{"another separator", bare, "orders_internal", true, RuleIncluded, `mirrored: included by topics pattern ".*"`},
 		{"no excludes", bare, "tidemark-orders", true, RuleIncluded, `mirrored: included by topics pattern ".*"`},
 		{"no excludes", bare, "__app-state", true, RuleIncluded, `mirrored: included by topics pattern ".*"`},
 		{"no excludes", bare, ".hidden", true, RuleIncluded, `mirrored: included by topics pattern ".*"`},

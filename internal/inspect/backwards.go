@@ -70,7 +70,7 @@ func (r *Reader) sourceOf(topic string) (string, bool) {
 }
 
 // keepsNames says whether remote topics are called as those of the source.
-func (r *Reader) keepsNames() bool { return r.policy.RemoteTopic(r.flow.Source, "t") == "t" }
+func (r *Reader) keepsNames() bool { return r.policy.RemoteTopic(r.flow.SourceAlias, "t") == "t" }
 
 // homeward is the place on the source of one committed offset of the target.
 func homeward(c *ledger.Contents, topics remoteTopics, p, remote partition.ID, committed int64) status.Homeward {
