@@ -36,6 +36,24 @@ func renamedKeys() map[string]string {
 	}
 }
 
+// guesses are keys that people write by analogy and that mean another one, which is not the nearest by its letters.
+func guesses() map[string]string {
+	return map[string]string{
+		"topics.whitelist": "topics", "topics.include": "topics", "topics.regex": "topics", "topics.pattern": "topics", "topic": "topics",
+		"groups.whitelist": "groups", "groups.include": "groups", "groups.regex": "groups", "groups.pattern": "groups", "group": "groups",
+		"whitelist": "topics", "blacklist": "topics.exclude", "enable": "enabled",
+	}
+}
+
+// inventions are keys that people write by analogy and that mean nothing.
+func inventions() map[string]string {
+	const syncs = "offset syncs have no interval, they follow a partition within a second"
+	return map[string]string{
+		"emit.offset-syncs.interval.seconds": syncs, "offset-syncs.interval.seconds": syncs, "sync.offset-syncs.interval.seconds": syncs,
+		"max.tasks": "MirrorMaker 2 calls it tasks.max, and here it has no effect either: workers share lanes",
+	}
+}
+
 // reasons lists the keys that MirrorMaker 2 knows and that have no effect here, the most telling reason first.
 func reasons() []reason {
 	top, cluster, flow := topScope, clusterScope, flowScope
@@ -192,6 +210,14 @@ func (m *reader) judge(e entry.Entry, key string, s scope) {
 		return
 	}
 	if m.bare(e, key, s) {
+		return
+	}
+	if likely, ok := guesses()[key]; ok && slices.Contains(known, likely) {
+		m.meant(e, strings.TrimSuffix(e.Key, key)+likely)
+		return
+	}
+	if why, ok := inventions()[key]; ok {
+		m.Warn(e.At(), "unknown key: %s%s", why, unread(e))
 		return
 	}
 	known = slices.Clone(known)

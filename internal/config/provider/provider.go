@@ -127,6 +127,9 @@ func declaredAs(r *report.Report, name string, last map[string]entry.Entry) prov
 // the text itself.
 func (p Set) Text(r *report.Report, e entry.Entry) (value, refs string, ok bool) {
 	found, places := References(e.Value)
+	if text := unfilled(e.Value); text != "" {
+		r.Suspect(e.At(), "%s", text)
+	}
 	if len(found) == 0 {
 		return strings.TrimSpace(e.Value), "", true
 	}
@@ -162,11 +165,7 @@ func (p Set) Text(r *report.Report, e entry.Entry) (value, refs string, ok bool)
 func (p Set) Lookup(ref Reference) (string, *report.Fault) {
 	one, ok := p.named[ref.provider]
 	if !ok {
-		do := "declare the provider with config.providers and config.providers.<name>.class; if the text itself is meant, use the YAML form, where a dollar sign is a dollar sign"
-		if len(p.named) > 0 {
-			do = "config.providers lists " + strings.Join(slices.Sorted(maps.Keys(p.named)), ", ") + "; " + do
-		}
-		return "", report.Wrong("takes its value from a configuration provider, ${provider:key}, that the file does not declare", do)
+		return "", report.Wrong("takes its value from a configuration provider, ${provider:key}, that the file does not declare", p.declare(ref))
 	}
 	switch one.class {
 	case File:
@@ -177,6 +176,37 @@ func (p Set) Lookup(ref Reference) (string, *report.Fault) {
 		return p.lookupEnv(one, ref)
 	}
 	return "", one.fault
+}
+
+// declare says what to write for a reference to a provider that is not declared. Its name is shown where it is one of those that
+// everybody uses: any other may be a part of a password.
+func (p Set) declare(ref Reference) string {
+	const text = "if the text itself is meant, use the YAML form, where a dollar sign is a dollar sign"
+	names := slices.Sorted(maps.Keys(p.named))
+	class, usual := map[string]string{"file": File, "directory": Directory, "dir": Directory, "env": Env}[ref.provider]
+	switch {
+	case usual:
+		names = append(names, ref.provider)
+		return fmt.Sprintf("write %s = %s and %s.%s.class = %s; %s", Key, strings.Join(names, ", "), Key, ref.provider, Package+class, text)
+	case len(names) > 0:
+		return Key + " lists " + strings.Join(names, ", ") + "; declare the provider with " + Key + " and " + Key + ".<name>.class; " + text
+	}
+	return "declare the provider with " + Key + " and " + Key + ".<name>.class; " + text
+}
+
+// unfilled is said of what looks like a variable of a template or of a shell, ${NAME}: Kafka's files know none, so nobody has filled
+// it in. Inside of a longer value, which may be a password, it is not shown. Kafka takes the text as it is, and so it is taken here.
+func unfilled(value string) string {
+	m := regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`).FindStringSubmatch(value)
+	if m == nil {
+		return ""
+	}
+	what, name := "holds a variable, ${...}, that nobody has filled in", "NAME"
+	if m[0] == strings.TrimSpace(value) {
+		what, name = "is the variable "+m[0]+", which nobody has filled in", m[1]
+	}
+	return fmt.Sprintf("%s, so the text itself is the value: fill it in before (envsubst, a template), or write ${env:%s} with %s = env and %s.env.class = %s",
+		what, name, Key, Key, Package+Env)
 }
 
 // lookupFile reads one key of a properties file. That file is UTF-8, as for Kafka, where this one is ISO-8859-1.

@@ -170,6 +170,14 @@ func (r *Report) Warn(where At, format string, args ...any) {
 	r.remarks = append(r.remarks, Remark{Line: where.Line, Text: where.Key + " has no effect: " + fmt.Sprintf(format, args...), Warn: true, Key: where.Key})
 }
 
+// Suspect warns about a value that is taken as it is and was most likely meant otherwise.
+func (r *Report) Suspect(where At, format string, args ...any) {
+	n := Remark{Line: where.Line, Text: where.Key + " " + fmt.Sprintf(format, args...), Warn: true, Key: where.Key}
+	if !slices.Contains(r.remarks, n) { // see Note
+		r.remarks = append(r.remarks, n)
+	}
+}
+
 // Sorted gives the problems and the remarks in the order of the file.
 func (r *Report) Sorted() (Problems, []Remark) {
 	slices.SortStableFunc(r.Problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
