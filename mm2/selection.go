@@ -2,6 +2,7 @@ package mm2
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -72,25 +73,11 @@ func IsOwn(topic string) bool {
 	return strings.HasPrefix(topic, "tidemark-") && strings.HasSuffix(topic, ".internal")
 }
 
-// isAnyonesInternal says whether the name is that of an internal topic of a
-// MirrorMaker 2, whatever separator it has: one cluster can have flows with "." and
-// with "_", and each would copy what the other keeps for itself. MirrorMaker 2 looks
-// for its own separator only.
-func isAnyonesInternal(topic string) bool {
-	return slices.ContainsFunc([]string{".", "_", "-"}, func(sep string) bool {
-		stem, internal := strings.CutSuffix(topic, sep+"internal")
-		if !internal {
-			return false
-		}
-		for _, begin := range []string{"mm2-offset-syncs", "mm2-offsets", "mm2-configs", "mm2-status"} {
-			if strings.HasPrefix(stem, begin+sep) {
-				return true
-			}
-		}
-		alias, checkpoints := strings.CutSuffix(stem, sep+"checkpoints")
-		return checkpoints && alias != ""
-	})
-}
+// anyonesInternal are the names of internal topics of a MirrorMaker 2, whatever
+// separator it has: one cluster can have flows with "." and with "_", and each would
+// copy what the other keeps for itself. MirrorMaker 2 looks for its own separator
+// only.
+var anyonesInternal = regexp.MustCompile(`^(mm2-(offset-syncs|offsets|configs|status)[._-].+|.+[._-]checkpoints)[._-]+internal$`)
 
 // IsOwnGroup says whether the group is the lane group of one of our flows,
 // "tidemark.A->B". It has members and at times positions, which no consumer reads
@@ -164,7 +151,7 @@ func (s Selection) refuse(topic string) (Choice, bool) {
 		return no(RuleOwn, "a topic of Tidemark's own")
 	case p.IsMM2Internal(topic):
 		return no(RuleMM2Internal, "an internal topic of MirrorMaker 2")
-	case isAnyonesInternal(topic) && !s.Topics.names(topic):
+	case anyonesInternal.MatchString(topic) && !s.Topics.names(topic):
 		return no(RuleMM2Internal, "an internal topic of a MirrorMaker 2 with another separator, by its name: only %s that spells it out takes it", s.Topics.include.key)
 	case topic == HeartbeatsTopic && s.keeps(topic):
 		return no(RuleMM2Internal, "its copy would have the same name, and the target's own heartbeats are in that")

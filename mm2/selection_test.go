@@ -52,6 +52,7 @@ func TestSelect(t *testing.T) {
 		{"another separator", all, "mm2-offsets_b2_internal", false, RuleMM2Internal, "not mirrored: an internal topic of a MirrorMaker 2 with another separator, by its name: only topics that spells it out takes it"},
 		{"another separator", all, "mm2-offset-syncs-b-internal", false, RuleMM2Internal, "not mirrored: an internal topic of a MirrorMaker 2 with another separator, by its name: only topics that spells it out takes it"},
 		{"another separator", spelt, "a2_checkpoints_internal", true, RuleIncluded, `mirrored: included by topics pattern ".*"`},
+		{"another separator", bare, "a__checkpoints__internal", false, RuleMM2Internal, "not mirrored: an internal topic of a MirrorMaker 2 with another separator, by its name: only topics that spells it out takes it"},
 		{"another separator", bare, "_checkpoints_internal", true, RuleIncluded, `mirrored: included by topics pattern ".*"`},
 		{"another separator", bare, "orders_internal", true, RuleIncluded, `mirrored: included by topics pattern ".*"`},
 		{"no excludes", bare, "tidemark-orders", true, RuleIncluded, `mirrored: included by topics pattern ".*"`},
