@@ -60,9 +60,9 @@ func (o *crashOwner) hear() {
 }
 
 // quietly checks a pause: from when it is in force until it ends nothing of ours is written.
-func (w *crashWorld) quietly(p *crashPart) {
+func (w *crashWorld) quietly(o *crashOwner, p *crashPart) {
 	c := p.core
-	if in := c.Controls().Paused; in == "" || in != p.controls.Paused || !c.Obeys() || c.Absent() {
+	if in := c.Controls().Paused; in == "" || in != p.controls.Paused || !c.Obeys() || c.Absent() || o.unfenced[p.crashPair] {
 		return
 	}
 	if p.quiet < 0 {

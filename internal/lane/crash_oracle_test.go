@@ -101,7 +101,7 @@ func (p *crashPart) checkNext(m *offsetmap.Map, c int64) error {
 		}
 	}
 	for _, r := range p.target.ever {
-		if r.from >= c && !at[r.from] && p.target.holds(r.offset) && !(p.inexact && p.source.lost(r.from)) {
+		if r.from >= c && !at[r.from] && p.target.holds(r.offset) && !p.skipped[r.from] && !(p.inexact && p.source.lost(r.from)) {
 			return fmt.Errorf("LATE: goes on at %d (%v), record %d stands at %d", pos.Target, pos.Kind, r.from, r.offset)
 		}
 	}
