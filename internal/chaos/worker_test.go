@@ -97,10 +97,10 @@ func (x *world) term(w *worker) error {
 	select {
 	case <-w.proc.Done():
 		return w.proc.Err()
-	case <-time.After(40 * time.Second):
+	case <-time.After(200 * time.Second):
 		_ = w.proc.Signal(syscall.SIGQUIT) // its stacks go to the log
 		<-w.proc.Done()
-		return errors.New("it does not end 40s after SIGTERM")
+		return errors.New("it does not end after SIGTERM")
 	}
 }
 
@@ -130,7 +130,7 @@ func (w *worker) vitals(ctx context.Context) (v vital, err error) {
 	if err := w.proc.Signal(syscall.SIGUSR1); err != nil {
 		return v, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 100*time.Second)
 	defer cancel()
 	err = testcluster.Await(ctx, fmt.Sprintf("report of worker %d", w.n), func(context.Context) (bool, string, error) {
 		out := w.output()
@@ -155,7 +155,7 @@ func (x *world) tool(ctx context.Context, args ...string) (string, int) {
 	if err != nil {
 		return err.Error(), -1
 	}
-	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 300*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, append([]string{args[0], x.outside, "--log-level", "error"}, args[1:]...)...)
 	out, _ := cmd.CombinedOutput()
@@ -166,7 +166,7 @@ func (x *world) tool(ctx context.Context, args ...string) (string, int) {
 // to the story.
 func (x *world) autopsy(ctx context.Context) {
 	for _, w := range x.up() {
-		actx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		actx, cancel := context.WithTimeout(ctx, 50*time.Second)
 		v, err := w.vitals(actx)
 		cancel()
 		x.tell("worker %d: %+v, %v", w.n, v, err)

@@ -259,7 +259,7 @@ func cmdMirrored(ts *testscript.TestScript, neg bool, args []string) {
 
 // patience bounds what scripts wait for.
 func patience() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), 30*time.Second)
+	return context.WithTimeout(context.Background(), 150*time.Second)
 }
 
 // cmdScrub replaces in standard output what differs from run to run: the time of the snapshot and addresses. What is

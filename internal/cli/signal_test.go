@@ -81,7 +81,7 @@ func start(t *testing.T, source, target *testcluster.Fake) *worker {
 // says waits until the log holds a text.
 func (w *worker) says(t *testing.T, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
 	defer cancel()
 	err := testcluster.Await(ctx, text, func(context.Context) (bool, string, error) {
 		return strings.Contains(w.output(), text), "not said yet", nil
@@ -94,7 +94,7 @@ func (w *worker) says(t *testing.T, text string) {
 // claimed waits until both lanes are claimed: from then on an end without the word "released" is an unclean one.
 func claimed(t *testing.T, target *testcluster.Fake) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
 	defer cancel()
 	cl := target.Client(t)
 	err := testcluster.Await(ctx, "claims in the ledger", func(ctx context.Context) (bool, string, error) {
@@ -114,7 +114,7 @@ func (w *worker) exit(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-w.done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(150 * time.Second):
 		t.Fatal("the process does not end")
 	}
 	var exit *exec.ExitError
@@ -176,7 +176,7 @@ func TestSIGUSR1ShowsWhatTheWorkerDoes(t *testing.T) {
 	}
 	w := start(t, source, target)
 	claimed(t, target)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
 	defer cancel()
 	err := testcluster.Await(ctx, "three partitions that are mirrored", func(context.Context) (bool, string, error) {
 		if err := w.cmd.Process.Signal(syscall.SIGUSR1); err != nil {

@@ -377,7 +377,7 @@ func (f *flow) join(group, topic string, opts ...kgo.Opt) *member {
 // read gives at least n records, and fails where the consumer reports an error instead.
 func (m *member) read(n int) []*kgo.Record {
 	m.tb.Helper()
-	ctx, cancel := context.WithTimeout(m.tb.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(m.tb.Context(), 300*time.Second)
 	defer cancel()
 	var out []*kgo.Record
 	for len(out) < n {

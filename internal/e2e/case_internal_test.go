@@ -15,7 +15,7 @@ import (
 // refusedAtStart runs a flow that must not start, and gives the error.
 func (f *flow) refusedAtStart() error {
 	f.tb.Helper()
-	ctx, cancel := context.WithTimeout(f.tb.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(f.tb.Context(), 150*time.Second)
 	defer cancel()
 	return engine.Run(ctx, f.cfg, f.cfg.Flows, engine.Options{Log: f.log})
 }

@@ -44,7 +44,7 @@ func TestRehearsal(t *testing.T) {
 	checked(0, 30*time.Second)
 
 	c := suite.target.Client(t, kgo.ConsumerGroup(group), kgo.ConsumeTopics(f.remote(topic)), kgo.DisableAutoCommit())
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
 	defer cancel()
 	for n := 0; n < 60; {
 		got := c.PollFetches(ctx)

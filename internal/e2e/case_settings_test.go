@@ -196,7 +196,7 @@ func TestCase83PasswordRotates(t *testing.T) {
 // nowhere checks that no record of the topics holds a text.
 func (f *flow) nowhere(r *testcluster.Real, text string, topics ...string) {
 	f.tb.Helper()
-	ctx, cancel := context.WithTimeout(f.tb.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(f.tb.Context(), 150*time.Second)
 	defer cancel()
 	for _, topic := range topics {
 		recs, err := testcluster.Read(ctx, r.Client(f.tb), topic, testcluster.ReadUncommitted)

@@ -53,7 +53,7 @@ func TestCase14OneClusterUnderTwoNames(t *testing.T) {
 	for _, policy := range []string{"default", "identity"} {
 		f := newFlow(t, "c14", ".*", ".*", ", policy: "+policy)
 		f.rewrite(suite.target.BootstrapString(), suite.source.BootstrapString())
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
 		err := engine.Run(ctx, f.cfg, f.cfg.Flows, engine.Options{Log: f.log})
 		cancel()
 		if !errors.Is(err, engine.ErrSameCluster) || !strings.Contains(err.Error(), suite.source.ClusterID()) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func TestOpenTransactionIsNamed(t *testing.T) {
 	f.start()
 	f.reaches(group, topic, 0, 50)
 
-	open := suite.source.Client(t, kgo.TransactionalID("otx-app's"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	open := suite.source.Client(t, kgo.TransactionalID("otx-app's"), kgo.TransactionTimeout(10*time.Minute), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err := open.BeginTransaction(); err != nil {
 		t.Fatal(err)
 	}
@@ -39,26 +40,27 @@ func TestOpenTransactionIsNamed(t *testing.T) {
 	var start int64
 	f.until(60*time.Second, "the transaction in status", func(context.Context) (bool, string) {
 		out, errs, _ := f.says("status", "FILE", "--json")
-		var is struct {
-			Flows []struct {
-				Partitions []struct {
-					Open        int64 `json:"behind_transaction"`
-					Transaction *struct {
-						ID    string    `json:"transactional_id"`
-						Start int64     `json:"start_offset"`
-						Since time.Time `json:"since"`
-						Hangs bool      `json:"hangs"`
-					} `json:"transaction"`
-				} `json:"partitions"`
-			} `json:"flows"`
+		type partition struct {
+			Topic       string
+			Open        int64 `json:"behind_transaction"`
+			Transaction *struct {
+				ID    string    `json:"transactional_id"`
+				Start int64     `json:"start_offset"`
+				Since time.Time `json:"since"`
+				Hangs bool      `json:"hangs"`
+			} `json:"transaction"`
 		}
-		if err := json.Unmarshal([]byte(out), &is); err != nil || len(is.Flows) != 1 || len(is.Flows[0].Partitions) != 1 {
+		var is struct {
+			Flows []struct{ Partitions []partition }
+		}
+		if err := json.Unmarshal([]byte(out), &is); err != nil || len(is.Flows) != 1 {
 			return false, errs + out
 		}
-		p := is.Flows[0].Partitions[0]
-		if p.Transaction == nil || p.Open == 0 {
+		i := slices.IndexFunc(is.Flows[0].Partitions, func(p partition) bool { return p.Topic == topic }) // heartbeats can be there
+		if i < 0 || is.Flows[0].Partitions[i].Transaction == nil || is.Flows[0].Partitions[i].Open == 0 {
 			return false, out
 		}
+		p := is.Flows[0].Partitions[i]
 		start = p.Transaction.Start
 		return p.Transaction.ID == "otx-app's" && start == 50 && !p.Transaction.Hangs && time.Since(p.Transaction.Since) < 2*time.Minute, out
 	})

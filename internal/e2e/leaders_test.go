@@ -52,7 +52,7 @@ func (f *flow) tool(args ...string) (string, int) {
 	if err := os.WriteFile(file, []byte(f.yaml), 0o600); err != nil {
 		f.tb.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(f.tb.Context(), 70*time.Second)
+	ctx, cancel := context.WithTimeout(f.tb.Context(), 350*time.Second)
 	defer cancel()
 	at := 1
 	if args[0] == "inspect" {

@@ -178,7 +178,7 @@ func (f *flow) start() (stop func() error) {
 			cancel()
 			select {
 			case err = <-done:
-			case <-time.After(60 * time.Second):
+			case <-time.After(300 * time.Second):
 				err = errors.New("the engine does not stop")
 			}
 		})
@@ -188,10 +188,14 @@ func (f *flow) start() (stop func() error) {
 	return stop
 }
 
-// until waits for a condition.
+// patience is how many times longer than on a machine at rest a condition is waited for: a test beside much else, on half a
+// core, is slow and right.
+const patience = 5
+
+// until waits for a condition that a machine at rest brings within d.
 func (f *flow) until(d time.Duration, what string, ok func(ctx context.Context) (bool, string)) {
 	f.tb.Helper()
-	ctx, cancel := context.WithTimeout(f.tb.Context(), d)
+	ctx, cancel := context.WithTimeout(f.tb.Context(), patience*d)
 	defer cancel()
 	err := testcluster.Await(ctx, what, func(ctx context.Context) (bool, string, error) {
 		done, why := ok(ctx)

@@ -120,7 +120,7 @@ func (f *flow) says(args ...string) (stdout, stderr string, code int) {
 	}
 	args = slices.Clone(args)
 	args[slices.Index(args, "FILE")] = file
-	ctx, cancel := context.WithTimeout(f.tb.Context(), 70*time.Second)
+	ctx, cancel := context.WithTimeout(f.tb.Context(), 350*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	var out, errs bytes.Buffer

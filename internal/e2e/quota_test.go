@@ -35,7 +35,7 @@ func TestLookUnderAQuota(t *testing.T) {
 	w := f.worker(path, []string{"TIDEMARK_FAILPOINTS=after-ack=8"}, "--instance-id", "one")
 	select {
 	case <-w.done:
-	case <-time.After(60 * time.Second):
+	case <-time.After(300 * time.Second):
 		t.Fatal("the worker does not come to its eighth acknowledgement")
 	}
 	f.consumerQuota(client, 60_000)

@@ -30,7 +30,7 @@ func (f *flow) dies(at string, meanwhile func()) string {
 	}
 	select {
 	case <-w.done:
-	case <-time.After(40 * time.Second):
+	case <-time.After(200 * time.Second):
 		f.tb.Fatalf("the owner does not come to %s:\n%s", at, w.output())
 	}
 	if !strings.Contains(w.output(), "failpoint: ") {

@@ -126,7 +126,7 @@ func (k *raw) send(tp partition.ID, b []byte) wire.Result {
 	select {
 	case r := <-done:
 		return r
-	case <-time.After(45 * time.Second):
+	case <-time.After(225 * time.Second):
 		k.t.Fatalf("no answer about a batch for %v", tp)
 		return wire.Result{}
 	}

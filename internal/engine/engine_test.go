@@ -96,7 +96,7 @@ func (e *ends) runWith(to io.Writer) func() error {
 		select {
 		case err := <-done:
 			return err
-		case <-time.After(30 * time.Second):
+		case <-time.After(150 * time.Second):
 			return errors.New("the engine does not stop")
 		}
 	}
@@ -106,7 +106,7 @@ func (e *ends) runWith(to io.Writer) func() error {
 
 func (e *ends) until(what string, ok func() bool) {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeout(e.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(e.t.Context(), 150*time.Second)
 	defer cancel()
 	for !ok() {
 		if !pause.For(ctx, 20*time.Millisecond) {

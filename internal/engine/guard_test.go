@@ -22,7 +22,7 @@ func TestOwnTopicDeleted(t *testing.T) {
 			if _, err := e.src.CreateTopics(t.Context(), 1, 1, nil, "orders"); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Second)
 			defer cancel()
 			done := make(chan error, 1)
 			go func() {

@@ -115,7 +115,7 @@ func TestEmitterEnds(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(100 * time.Second):
 			t.Fatal("the emitter does not end")
 		}
 		return time.Since(at)

@@ -254,7 +254,7 @@ func (f *fix) round() {
 }
 
 func (f *fix) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(f.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(f.Context(), 150*time.Second)
 	f.Cleanup(cancel)
 	return ctx
 }
@@ -361,7 +361,7 @@ func listed(t *testing.T, admin *kafka.Client, group string) kafka.Group {
 
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
 	defer cancel()
 	err := testcluster.Await(ctx, what, func(context.Context) (bool, string, error) { return is(), "", nil })
 	if err != nil {

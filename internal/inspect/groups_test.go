@@ -99,7 +99,7 @@ func TestGroupOnTheTarget(t *testing.T) {
 func TestGroupActiveOnTheTarget(t *testing.T) {
 	w := moved(t, -1)
 	cl := w.target.Client(t, kgo.ConsumerGroup("app"), kgo.ConsumeTopics("A.orders"), kgo.DisableAutoCommit())
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
 	defer cancel()
 	done := make(chan struct{})
 	go func() {

@@ -130,7 +130,7 @@ func (w *world) partition(f status.Flow, topic string, n int32) status.Partition
 func (w *world) worker() *kgo.Client {
 	w.t.Helper()
 	cl := w.target.Client(w.t, kgo.ConsumerGroup("tidemark.A->B"), kgo.ConsumeTopics(ledger.TopicName("A")), kgo.DisableAutoCommit())
-	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 100*time.Second)
 	defer cancel()
 	r := w.reader(Options{})
 	err := testcluster.Await(ctx, "an owner of each lane", func(ctx context.Context) (bool, string, error) {

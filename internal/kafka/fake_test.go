@@ -51,7 +51,7 @@ func fakeClient(t *testing.T, opts ...kfake.Opt) (*kfake.Cluster, *Client) {
 
 func deadline(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -91,6 +91,8 @@ func (p *Partition) decided(c Controls, now int64) []Action {
 			return nil
 		}
 		return p.readAhead()
+	case c.Paused != "" && p.state == Stopped && p.dirty && !p.off:
+		p.final, p.retryAt = false, now // what may still arrive is fenced off first
 	case c.Paused != "" && (p.state == Stopped || p.state == Waiting || p.state == Opening):
 		return p.halt(c.Paused, true, now)
 	case p.state == Opening && p.ending && p.reason == was.Paused:
@@ -206,7 +208,7 @@ func (p *Partition) Obeys() bool {
 	case p.absent:
 		return true // what was decided waits with it
 	case p.controls.Paused != "":
-		return p.state == Stopped && p.reason == p.controls.Paused && p.head.acked == p.head.queued
+		return p.state == Stopped && p.reason == p.controls.Paused && p.head.acked == p.head.queued && (!p.dirty || p.off)
 	case p.anew():
 		return false
 	}

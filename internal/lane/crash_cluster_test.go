@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tidemark/internal/ledger"
+	"tidemark/offsetmap"
 )
 
 // crashSession is the session time-out of the lane's group, ms. It is longer than a request stays on the wire.
@@ -166,10 +167,10 @@ type crashPair struct {
 	checked int64             // up to here it was
 	heads   map[Identity]bool // identities in which a head was found in the ledger
 
-	controls    Controls       // what is decided
-	skipped     map[int64]bool // source offsets that need not be copied
-	incarnation uint32         // of the newest head
-	quiet       int            // records of ours that the target had when a pause came into force; -1: none is
+	controls Controls         // what is decided
+	skipped  map[int64]bool   // source offsets that need not be copied
+	origin   offsetmap.Origin // of the newest copy that a head in the ledger is of; zero: the first
+	quiet    int              // records of ours that the target had when a pause came into force; -1: none is
 }
 
 type crashWorld struct {

@@ -60,9 +60,9 @@ func (o *crashOwner) hear() {
 }
 
 // quietly checks a pause: from when it is in force until it ends nothing of ours is written.
-func (w *crashWorld) quietly(p *crashPart) {
+func (w *crashWorld) quietly(o *crashOwner, p *crashPart) {
 	c := p.core
-	if in := c.Controls().Paused; in == "" || in != p.controls.Paused || !c.Obeys() || c.Absent() {
+	if in := c.Controls().Paused; in == "" || in != p.controls.Paused || !c.Obeys() || c.Absent() || o.unfenced[p.crashPair] {
 		return
 	}
 	if p.quiet < 0 {
@@ -90,9 +90,9 @@ func (w *crashWorld) begun(b crashBatch) {
 			return
 		}
 		p := w.pairs[k.Partition]
-		if o := m.Origin(); o.Incarnation > p.incarnation {
+		if o := m.Origin(); o.Incarnation > p.origin.Incarnation {
 			w.say("%s is copied anew from %d on", p.source.name, o.SourceStart)
-			p.incarnation, p.inexact = o.Incarnation, false
+			p.origin, p.inexact = o, false
 			p.target.copies, p.target.ever = nil, nil
 			p.least, p.checked = int64(o.SourceStart), int64(o.SourceStart)
 		}

@@ -10,8 +10,8 @@ import (
 
 // passed checks LN4 as the world sees it: what a map says is accounted for, and the source still holds, is on the target.
 func (w *crashWorld) passed(p *crashPair, m *offsetmap.Map) {
-	if m.Origin().Incarnation != p.incarnation {
-		return // that map is not in the ledger yet, or no more
+	if o := m.Origin(); o.Incarnation != p.origin.Incarnation || o.Incarnation > 0 && o != p.origin {
+		return // that map is not in the ledger yet, no more, or of an owner that is fenced
 	}
 	if through := int64(m.Through()); through > p.least {
 		p.least = through
@@ -101,7 +101,7 @@ func (p *crashPart) checkNext(m *offsetmap.Map, c int64) error {
 		}
 	}
 	for _, r := range p.target.ever {
-		if r.from >= c && !at[r.from] && p.target.holds(r.offset) && !(p.inexact && p.source.lost(r.from)) {
+		if r.from >= c && !at[r.from] && p.target.holds(r.offset) && !p.skipped[r.from] && !(p.inexact && p.source.lost(r.from)) {
 			return fmt.Errorf("LATE: goes on at %d (%v), record %d stands at %d", pos.Target, pos.Kind, r.from, r.offset)
 		}
 	}

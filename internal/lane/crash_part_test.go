@@ -96,7 +96,7 @@ func (o *crashOwner) act(p *crashPart, acts []Action) {
 	if m := p.core.Map(); p.core.Opened() && !p.core.Is(Opening) {
 		o.w.passed(p.crashPair, m)
 	}
-	o.w.quietly(p)
+	o.w.quietly(o, p)
 }
 
 // heard counts what was announced.

@@ -45,7 +45,7 @@ type (
 	// HeadAcked says that the head with that number, and so all before it, is in the ledger.
 	HeadAcked struct{ N int }
 
-	// Fetched is what one answer of the source brought. It must begin at Next.
+	// Fetched is what one answer of the source brought. It must begin at Next, and end where Controls.Until says.
 	Fetched struct {
 		Offset  offsetmap.SourceOffset // that was asked for
 		Source  Seen                   // as the answer has it, -1 what it does not say; the target's are -1

@@ -12,11 +12,7 @@ func (p *Partition) fetched(e Fetched, now int64) []Action {
 	p.heard, p.heardAt = true, now
 	p.observe(e.Source)
 	var acts []Action
-	for i, pc := range e.Pieces {
-		if first, ok := p.controls.Until(p.next); ok && pc.Next > first {
-			acts = append(acts, drop(e.Pieces[i:])...)
-			break
-		}
+	for _, pc := range e.Pieces {
 		if !p.accept(pc) {
 			acts = append(acts, drop([]Piece{pc})...)
 		}

@@ -333,7 +333,7 @@ func (p *Partition) tick(now int64) []Action {
 // and looked at first.
 func (p *Partition) restart(now int64) []Action {
 	p.retryAt = 0
-	if p.controls.Paused != "" {
+	if p.controls.Paused != "" && (!p.dirty || p.off) {
 		return p.halt(p.controls.Paused, true, now)
 	}
 	if p.facts.NotYet != "" {
@@ -367,7 +367,7 @@ func (p *Partition) unsent() {
 
 // resume forgets what was queued and stamped; it is read again from the map's end.
 func (p *Partition) resume() {
-	p.window, p.queue, p.dirty, p.again = nil, nil, false, false
+	p.window, p.queue, p.dirty, p.off, p.again = nil, nil, false, false, false
 	p.next = p.m.Through()
 }
 

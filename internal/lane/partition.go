@@ -94,6 +94,7 @@ type Partition struct {
 	refusals  int   // sequence refusals in a row
 	uncertain int64 // records that may stand twice, as far as they were said
 	dirty     bool  // stopped with units that may be on the target
+	off       bool  // with dirty: they were fenced off, and none can arrive any more
 
 	seen    Seen
 	liveAt  int64  // when it went live last, ms

@@ -18,11 +18,11 @@ func (p *Partition) fenced(epoch int16, now int64) []Action {
 	if p.state != Fencing {
 		return nil
 	}
-	p.epoch, p.seq, p.lastFresh = epoch, 0, 0
+	p.epoch, p.seq, p.lastFresh, p.off = epoch, 0, 0, true
 	acts := []Action{Said{News{What: NewsFenced, N: int64(epoch)}}}
 	if p.anew() { // what stands there is of the former copy, however much it is
 		acts = p.release(acts)
-		p.window, p.dirty = nil, false
+		p.window, p.dirty, p.off = nil, false, false
 		return append(acts, p.look(now)...)
 	}
 	p.enter(Looking, now)

@@ -65,7 +65,7 @@ func (r *rig) listen() *heard {
 
 func (r *rig) until(what string, ok func() (bool, string)) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 100*time.Second)
 	defer cancel()
 	err := testcluster.Await(ctx, what, func(context.Context) (bool, string, error) {
 		done, why := ok()

@@ -198,7 +198,8 @@ func (l *Lane) obeys() {
 		return
 	}
 	for _, p := range l.parts {
-		if !p.core.Obeys() {
+		// What could not be fenced may still get something of the former owner's.
+		if !p.core.Obeys() || l.unfenced[p.TP] != nil && p.core.Controls().Paused != "" {
 			return
 		}
 	}

@@ -179,7 +179,7 @@ func (r *rig) read(c *kafka.Client, topic string) map[int32][]string {
 			left[o.Partition] = o.Offset
 		}
 	})
-	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 100*time.Second)
 	defer cancel()
 	for len(left) > 0 {
 		fs := cl.PollFetches(ctx)
@@ -212,7 +212,7 @@ func whole(starts kadm.ListedOffsets, topic string) map[int32]kgo.Offset {
 func (r *rig) same(topic string) {
 	r.t.Helper()
 	want := r.read(r.src, topic)
-	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 100*time.Second)
 	defer cancel()
 	for {
 		got := r.read(r.dst, "A."+topic)
@@ -313,7 +313,7 @@ func TestLostLaneGivesItsBytesBack(t *testing.T) {
 	}
 	run.kill()
 	run.wg.Wait()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
 	defer cancel()
 	for run.flow.budget.Used() != 0 {
 		if !pause.For(ctx, time.Millisecond) {

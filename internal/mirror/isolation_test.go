@@ -133,7 +133,7 @@ func TestIsolationChangedBehindATail(t *testing.T) {
 			go func() { run.wg.Wait(); close(ended) }()
 			select {
 			case <-ended:
-			case <-time.After(20 * time.Second):
+			case <-time.After(100 * time.Second):
 				t.Fatal("the lane is taken")
 			}
 			if err := run.errs[0]; err == nil || !strings.Contains(err.Error(), "what the former owner wrote last to A.orders-0") {

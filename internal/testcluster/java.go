@@ -7,6 +7,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -28,6 +29,11 @@ var javaSources embed.FS
 // is the name of a source embedded here, such as "Consume.java", or a path. The
 // start takes about two seconds of CPU. The error holds the end of stderr.
 func RunJava(ctx context.Context, file string, args ...string) (string, error) {
+	return RunJavaInput(ctx, nil, file, args...)
+}
+
+// RunJavaInput is RunJava with something to read on standard input.
+func RunJavaInput(ctx context.Context, input io.Reader, file string, args ...string) (string, error) {
 	text, err := fs.ReadFile(javaSources, "java/"+file)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		text, err = os.ReadFile(file)
@@ -35,12 +41,16 @@ func RunJava(ctx context.Context, file string, args ...string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read Java source: %w", err)
 	}
-	return RunJavaSource(ctx, filepath.Base(file), string(text), args...)
+	return runJavaSource(ctx, input, filepath.Base(file), string(text), args...)
 }
 
 // RunJavaSource is RunJava of a source text. name is its file name, for
 // messages.
 func RunJavaSource(ctx context.Context, name, source string, args ...string) (string, error) {
+	return runJavaSource(ctx, nil, name, source, args...)
+}
+
+func runJavaSource(ctx context.Context, input io.Reader, name, source string, args ...string) (string, error) {
 	libs, err := Libs(ctx)
 	if err != nil {
 		return "", err
@@ -58,7 +68,7 @@ func RunJavaSource(ctx context.Context, name, source string, args ...string) (st
 		return "", err
 	}
 	jvm := jvmArgs{libs: libs, logging: dir, heapMB: 512}
-	out, err := runCommand(ctx, jvm.argv(file, args...), dir)
+	out, err := runCommandInput(ctx, jvm.argv(file, args...), dir, input)
 	if err != nil {
 		return out, fmt.Errorf("java %s: %w", name, err)
 	}

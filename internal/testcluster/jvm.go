@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -39,13 +40,10 @@ func runCommand(ctx context.Context, argv []string, dir string) (string, error) 
 	return runCommandInput(ctx, argv, dir, nil)
 }
 
-func runCommandInput(ctx context.Context, argv []string, dir string, input []byte) (string, error) {
+func runCommandInput(ctx context.Context, argv []string, dir string, input io.Reader) (string, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
-	if input != nil {
-		cmd.Stdin = bytes.NewReader(input)
-	}
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, input, &out, &errs
 	// After ctx ends, do not wait for grandchildren that keep the pipes open.
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {

@@ -33,7 +33,7 @@ func KcatProduce(ctx context.Context, client map[string]string, l KcatLoad) erro
 		kcatProps(client, l.Props)...)
 	// Without a final delimiter kcat would not take the last line for a record.
 	input := strings.Join(l.Lines, "\n") + "\n"
-	if _, err := runCommandInput(ctx, argv, "", []byte(input)); err != nil {
+	if _, err := runCommandInput(ctx, argv, "", strings.NewReader(input)); err != nil {
 		return fmt.Errorf("kcat produce to %s: %w", l.Topic, err)
 	}
 	return nil

@@ -187,9 +187,9 @@ func scan(ctx context.Context, cl *kgo.Client, topic string, partition int32, ne
 ) error {
 	for next < end {
 		part, err := fetch(ctx, cl, topic, partition, next, iso)
-		if kerr.IsRetriable(err) && ctx.Err() == nil {
+		if (kerr.IsRetriable(err) || kgo.IsRetryableBrokerErr(err)) && ctx.Err() == nil {
 			if !pause.For(ctx, 50*time.Millisecond) {
-				return context.Cause(ctx) // a leader moves: ask for it again
+				return context.Cause(ctx) // a leader moves, a connection ended: ask for it again
 			}
 			continue
 		}

@@ -61,7 +61,7 @@ func (p *pair) worker(log *bytes.Buffer, change func(*Rules)) *Syncer {
 }
 
 func (p *pair) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(p.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), 150*time.Second)
 	p.t.Cleanup(cancel)
 	return ctx
 }

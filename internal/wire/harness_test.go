@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of a test; reaching it is a failure.
-const patience = 20 * time.Second
+const patience = 100 * time.Second
 
 func testContext(t testing.TB) context.Context {
 	t.Helper()

@@ -1,8 +1,10 @@
+import java.io.IOException;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -14,8 +16,8 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 /**
  * Reads a topic as a member of a group with Kafka's own consumer, from the group's positions on.
  *
- * Arguments, key=value: topic, group, count (1: stop after so many records), timeout (20000: ms
- * after which it gives up with status 2), commit (true: commit exactly what was printed), and
+ * Arguments, key=value: topic, group, count (1: stop after so many records; 0: stay a member until
+ * standard input ends), timeout (60000: ms after which it gives up with status 2), commit (true: commit exactly what was printed), and
  * client.NAME for consumer properties such as client.auto.offset.reset (none by default),
  * client.isolation.level (read_committed by default) or client.group.protocol. Prints one line per
  * record: offset:partition:key:value. A partition without a position under the reset rule "none" is
@@ -43,14 +45,21 @@ public class Consume {
 
     static int read(Map<String, String> opts, Properties props) {
         long count = Long.parseLong(opts.getOrDefault("count", "1"));
-        long deadline = System.currentTimeMillis() + Long.parseLong(opts.getOrDefault("timeout", "20000"));
+        AtomicBoolean told = new AtomicBoolean();
+        if (count == 0) {
+            count = Long.MAX_VALUE;
+            Thread end = new Thread(() -> awaitEnd(told));
+            end.setDaemon(true);
+            end.start();
+        }
+        long deadline = System.currentTimeMillis() + Long.parseLong(opts.getOrDefault("timeout", "60000"));
         boolean commit = Boolean.parseBoolean(opts.getOrDefault("commit", "true"));
         Map<TopicPartition, OffsetAndMetadata> read = new HashMap<>();
         try (KafkaConsumer<String, String> consumer =
                 new KafkaConsumer<>(props, new StringDeserializer(), new StringDeserializer())) {
             consumer.subscribe(List.of(opts.get("topic")));
             long seen = 0;
-            while (seen < count && System.currentTimeMillis() < deadline) {
+            while (!told.get() && seen < count && System.currentTimeMillis() < deadline) {
                 for (ConsumerRecord<String, String> r : consumer.poll(Duration.ofMillis(200))) {
                     if (seen == count) {
                         break;
@@ -64,10 +73,22 @@ public class Consume {
                 consumer.commitSync(read);
             }
             System.out.flush();
-            return seen == count ? 0 : 2;
+            return seen == count || told.get() ? 0 : 2;
         } catch (NoOffsetForPartitionException e) {
             System.err.println("no position: " + e.partitions());
             return 3;
         }
+    }
+
+    /** Waits until standard input ends. */
+    static void awaitEnd(AtomicBoolean told) {
+        try {
+            while (System.in.read() >= 0) {
+                // What comes does not matter.
+            }
+        } catch (IOException e) {
+            System.err.println("standard input: " + e);
+        }
+        told.set(true);
     }
 }
