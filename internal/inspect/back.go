@@ -28,7 +28,7 @@ func (r *Reader) original(topic string) (string, bool) {
 	if r.topics.Select(topic).Rule != mm2.RuleCycle {
 		return "", false
 	}
-	if alias, ok := r.policy.TopicSource(topic); !ok || alias != r.flow.Target {
+	if alias, ok := r.policy.TopicSource(topic); !ok || alias != r.flow.TargetAlias {
 		return "", false // it came over a third cluster
 	}
 	return r.policy.UpstreamTopic(topic)
