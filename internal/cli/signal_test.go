@@ -182,7 +182,7 @@ func TestSIGUSR1ShowsWhatTheWorkerDoes(t *testing.T) {
 		if err := w.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
 			return false, "", err
 		}
-		return strings.Contains(w.output(), "flow A->B, this worker: 2 lanes, 3 partitions mirrored, 0 with records on their way"), w.output(), nil
+		return strings.Contains(w.output(), "flow A->B, this worker: 2 of 2 lanes, 3 partitions mirrored, 0 with records on their way"), w.output(), nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -255,7 +255,7 @@ func (f *flow) run(ctx context.Context, opts Options) error {
 	settings.Report, settings.Events, settings.ReadControls = f.members.doing, f.events, f.decisions.read
 	f.mirror = mirror.NewFlow(settings, mirror.Clients{Source: f.source, Target: f.target, SourceMeta: f.sourceMeta, TargetMeta: f.targetMeta, Reads: reads, Writes: writes}, l, f.positions.offerSync, f.log)
 	defer f.mirror.Close()
-	defer opts.Watch.add(f.mirror)()
+	defer opts.Watch.add(f)()
 	if err := f.discover(ctx); err != nil {
 		return err
 	}

@@ -6,14 +6,13 @@ import (
 	"slices"
 	"sync"
 
-	"tidemark/internal/mirror"
 	"tidemark/internal/status"
 )
 
 // Watch tells what the flows of this process are doing, to whoever has given it to Run. Safe for concurrent use.
 type Watch struct {
 	mu    sync.Mutex
-	flows []*mirror.Flow
+	flows []*flow
 }
 
 // Live is a snapshot of every flow that runs here now, by name. What a lane does not tell before ctx ends is left out.
@@ -23,14 +22,18 @@ func (w *Watch) Live(ctx context.Context) []status.Live {
 	w.mu.Unlock()
 	out := make([]status.Live, 0, len(flows))
 	for _, f := range flows {
-		out = append(out, f.Live(ctx))
+		l := f.mirror.Live(ctx)
+		for _, t := range f.troubles() {
+			l.Waits = append(l.Waits, status.LiveWait{Since: t.Since, What: t.What, Why: t.Why})
+		}
+		out = append(out, l)
 	}
 	slices.SortFunc(out, func(a, b status.Live) int { return cmp.Compare(a.Flow, b.Flow) })
 	return out
 }
 
 // add has a flow shown until end is called.
-func (w *Watch) add(f *mirror.Flow) (end func()) {
+func (w *Watch) add(f *flow) (end func()) {
 	if w == nil {
 		return func() {}
 	}
@@ -40,6 +43,6 @@ func (w *Watch) add(f *mirror.Flow) (end func()) {
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.flows = slices.DeleteFunc(w.flows, func(have *mirror.Flow) bool { return have == f })
+		w.flows = slices.DeleteFunc(w.flows, func(have *flow) bool { return have == f })
 	}
 }

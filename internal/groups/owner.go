@@ -73,6 +73,7 @@ type Owner struct {
 	unknown map[string]time.Time // topics that the flow does not know, since when
 	dirty   map[string]bool
 	groups  map[string]*group
+	judged  int // groups whose state was noted, since the start
 }
 
 // group is what this process knows about one group that it owns.
@@ -86,6 +87,7 @@ type group struct {
 	lookAt  time.Time // when it is due although nothing changed
 	soon    time.Time // zero, or when it is due at the latest because a row of ours is not in the log yet
 	trouble bool      // the target could not be asked about it the last time
+	failing bool      // the target did not do what it was asked about it the last time
 	gone    int       // polls in a row in which the source did not hold it
 	renewed time.Time // when all of ours was committed again the last time
 }
@@ -216,22 +218,33 @@ func (o *Owner) Run(ctx context.Context) error {
 		if !pause.For(ctx, gather) {
 			return nil
 		}
-		err := o.Round(ctx)
-		switch {
-		case ctx.Err() != nil:
+		if failing = o.attempt(ctx, failing); ctx.Err() != nil {
 			return nil
-		case err != nil && !failing:
-			o.events.Say(events.CommitsFail, "error", err)
-		case err == nil && failing:
-			o.events.Say(events.CommitsBack)
 		}
-		failing = err != nil
 		if now := o.now(); now.Sub(saidAt) >= tell {
 			saidAt = now
-			if s := Summary(o.States()); s != said {
+			if s := o.summary(); s != said {
 				said = s
 				o.events.Say(events.GroupsSummary, "summary", s)
 			}
 		}
 	}
+}
+
+// attempt does a round and says when the target begins or ends to fail: failing is whether the last one that tells left it so.
+// A round without an error does not tell by itself: it may have asked about nobody, or about others.
+func (o *Owner) attempt(ctx context.Context, failing bool) bool {
+	before, _ := o.standing()
+	err := o.Round(ctx)
+	judged, fails := o.standing()
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && !failing:
+		o.events.Say(events.CommitsFail, "error", err)
+		return true
+	case err == nil && failing && !fails && judged > before:
+		o.events.Say(events.CommitsBack)
+		return false
+	}
+	return failing
 }

@@ -104,7 +104,7 @@ func (o *Owner) later(w *work, coordinator bool) {
 	if w.g.trouble {
 		after = patience
 	}
-	w.g.lookAt, w.g.trouble = o.now().Add(after), coordinator
+	w.g.lookAt, w.g.trouble, w.g.failing = o.now().Add(after), coordinator, true
 }
 
 // look asks the target about all groups that are due: one list, and one question for the positions of those that may be
@@ -298,7 +298,8 @@ func (o *Owner) note(w *work, s translate.WriteState, after time.Duration) {
 	old, said, since := g.state.Kind, g.said, g.since
 	// Once one missing right is granted the next one may be what is missing.
 	news := old != s.Kind || s.Kind == translate.Refused && g.state.Reason != s.Reason
-	g.state, g.lookAt, g.trouble = s, t.Add(after), false
+	g.state, g.lookAt, g.trouble, g.failing = s, t.Add(after), false, false
+	o.judged++
 	if !g.soon.IsZero() && g.soon.Before(g.lookAt) {
 		g.lookAt = g.soon
 	}

@@ -18,6 +18,31 @@ func (o *Owner) States() map[string]translate.WriteState {
 	return out
 }
 
+// standing is how often a group was judged so far, and whether the target did not do what it was last asked about some group.
+func (o *Owner) standing() (judged int, failing bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, g := range o.groups {
+		failing = failing || g.failing
+	}
+	return o.judged, failing
+}
+
+// summary is the Summary of the groups that this process owns, which says so where others own some, too.
+func (o *Owner) summary() string {
+	s := Summary(o.States())
+	o.mu.Lock()
+	owned := len(o.owned)
+	o.mu.Unlock()
+	switch owned {
+	case int(o.lanes):
+		return s
+	case 0:
+		return "none here: this worker has no lane now"
+	}
+	return fmt.Sprintf("%s (this worker's part: %d of %d lanes)", s, owned, o.lanes)
+}
+
 // Summary counts groups by the kind of their state, in one line for logs: "3 groups: 2 up-to-date, 1 waiting".
 func Summary(states map[string]translate.WriteState) string {
 	by := map[translate.WriteKind]int{}

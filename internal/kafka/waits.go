@@ -267,7 +267,11 @@ func (p *wait) end(err error) {
 		return
 	}
 	t.drop(p.subject)
-	w.over(p.what, t, "it was done")
+	how := "it was done"
+	if err != nil {
+		how = "it was given up: what asked for it has ended"
+	}
+	w.over(p.what, t, how)
 }
 
 func (t *tale) drop(subject string) {

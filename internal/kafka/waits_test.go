@@ -244,3 +244,27 @@ func TestNoCoordinator(t *testing.T) {
 		}
 	}
 }
+
+// TestGivenUp: whoever asked and was told to stop got nothing done.
+func TestGivenUp(t *testing.T) {
+	fc, at := fake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "orders"))
+	var out lines
+	c, err := Open(at, out.log())
+	noError(t, err)
+	defer c.Close()
+	c.waits.tellAfter, c.waits.lookAfter = 20*time.Millisecond, 15*time.Millisecond
+	fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.CoordinatorNotAvailable, TopLevel: true, Count: -1})
+	ctx, cancel := context.WithCancel(deadline(t))
+	done := make(chan error, 1)
+	go func() { _, err := c.InitProducer(ctx, "id", time.Minute); done <- err }()
+	for len(c.waits.List()) != 1 {
+		if !pause.For(ctx, time.Millisecond) {
+			t.Fatal(ctx.Err())
+		}
+	}
+	cancel()
+	<-done
+	if got := out.all(); len(got) != 2 || !strings.Contains(got[1], "it was given up") {
+		t.Errorf("in the end:\n%s", strings.Join(got, "\n"))
+	}
+}

@@ -18,7 +18,7 @@ type describe struct{ reply chan<- status.LiveLane }
 func (f *Flow) Live(ctx context.Context) status.Live {
 	out := status.Live{
 		Flow: f.Source + "->" + f.Target, At: time.Now().UTC(), Records: f.counters.Records.Load(), Bytes: f.counters.Bytes.Load(),
-		Used: f.budget.Used(), Memory: f.budget.Total(), Lanes: []status.LiveLane{},
+		Used: f.budget.Used(), Memory: f.budget.Total(), Lanes: []status.LiveLane{}, OfLanes: int(f.Lanes),
 	}
 	asked := 0
 	replies := make(chan status.LiveLane, f.Lanes) // a lane that answers late finds room

@@ -35,7 +35,7 @@ func TestLive(t *testing.T) {
 		}
 		return states["live"] == 3 && states["stopped"] == 1 && through == live.Records && live.Records > 0, live.Text()
 	})
-	for _, part := range []string{"flow A->B, this worker: 2 lanes, 3 partitions mirrored", "orders", "stopped", "the remote topic has one partition"} {
+	for _, part := range []string{"flow A->B, this worker: 2 of 2 lanes, 3 partitions mirrored", "orders", "stopped", "the remote topic has one partition"} {
 		if text := live.Text(); !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, text)
 		}

@@ -12,10 +12,19 @@ type Live struct {
 	Flow    string     `json:"flow"`
 	At      time.Time  `json:"at"`
 	Lanes   []LiveLane `json:"lanes"`
+	OfLanes int        `json:"of_lanes"`        // that the flow has, here and on other workers
+	Waits   []LiveWait `json:"waits,omitempty"` // what it waits for as a whole, such as a cluster that does not answer
 	Records int64      `json:"records"` // mirrored since the process started
 	Bytes   int64      `json:"bytes"`   // on the wire of the target
 	Used    int64      `json:"memory_used"`
 	Memory  int64      `json:"memory"` // bytes that fetched and not yet acknowledged records may take
+}
+
+// LiveWait is something that a worker waits for, or is not allowed to do.
+type LiveWait struct {
+	Since time.Time `json:"since"`
+	What  string    `json:"what"`
+	Why   string    `json:"why"`
 }
 
 // LiveLane is a lane that the worker has.
@@ -60,8 +69,11 @@ func (l Live) Text() string {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "flow %s, this worker: %s, %s mirrored, %d with records on their way, %d of %d MB of memory used, %d records since the start\n",
-		l.Flow, count(len(l.Lanes), "lane", "lanes"), count(live, "partition", "partitions"), held, l.Used>>20, l.Memory>>20, l.Records)
+	fmt.Fprintf(&b, "flow %s, this worker: %d of %s, %s mirrored, %d with records on their way, %d of %d MB of memory used, %d records since the start\n",
+		l.Flow, len(l.Lanes), count(l.OfLanes, "lane", "lanes"), count(live, "partition", "partitions"), held, l.Used>>20, l.Memory>>20, l.Records)
+	for _, w := range l.Waits {
+		fmt.Fprintf(&b, "%s (for %s)%s\n", Printable(w.What), age(w.Since, l.At), because(w.Why))
+	}
 	for _, lane := range l.Lanes {
 		if lane.Waits != "" {
 			fmt.Fprintf(&b, "lane %d: %s%s\n", lane.Lane, lane.Waits, because(lane.Why))
