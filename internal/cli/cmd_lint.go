@@ -208,7 +208,7 @@ func brokersOf(ctx context.Context, c config.Cluster, topics []string) (lintfile
 	if err != nil {
 		return out, fmt.Errorf("list the brokers of cluster %s: %w", c.Alias, err)
 	}
-	out.Count = len(brokers)
+	out.Count, out.NoTransactions = len(brokers), cl.NoTransactions(ctx)
 	if len(topics) == 0 { // without a name all topics would be listed
 		return out, nil
 	}

@@ -24,6 +24,9 @@ func TestTargetWithoutTransactions(t *testing.T) {
 	f.toward(r)
 	f.topic("notx-orders", 2, nil)
 	f.produce(testcluster.Load{Topic: "notx-orders", Partitions: 2, Count: 100})
+	if out, code := f.tool("lint", "--connect"); code != 1 || !strings.Contains(out, "transaction.state.log.replication.factor is 3 and the cluster has 1 broker") {
+		t.Errorf("lint --connect, exit %d:\n%s", code, out)
+	}
 	log := f.listen()
 	took := timed(t, "the log says what is missing")
 	f.start()

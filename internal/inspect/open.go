@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -127,8 +128,8 @@ func (r *Reader) reach(as config.Role) status.Reach {
 }
 
 // begin bounds a call and makes sure that the target can be reached and lets us in.
-func (r *Reader) begin(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
+func (r *Reader) begin(parent context.Context) (context.Context, context.CancelFunc, error) {
+	ctx, cancel := context.WithTimeout(parent, r.opts.Timeout)
 	if err := reach(ctx, r.target.Cluster()); err != nil {
 		cancel()
 		return nil, nil, fmt.Errorf("%w; is %s in %s right, and do its brokers run?", err, r.cfg.BootstrapKey(r.flow.Target), r.cfg.File)
@@ -137,6 +138,10 @@ func (r *Reader) begin(ctx context.Context) (context.Context, context.CancelFunc
 	defer done()
 	if _, err := r.target.ClusterID(first); err != nil {
 		cancel()
+		if first.Err() != nil && parent.Err() == nil {
+			err = fmt.Errorf("cluster %s takes connections at %s and does not answer: nothing came within %v; look at its brokers (frozen, overloaded, or no brokers of Kafka?) and ask again: %w",
+				r.flow.Target, strings.Join(r.target.Cluster().Bootstrap, ", "), r.opts.ConnectTimeout, err)
+		}
 		return nil, nil, err
 	}
 	return ctx, cancel, nil

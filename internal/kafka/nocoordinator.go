@@ -34,6 +34,11 @@ func (c *Client) noCoordinator(ctx context.Context, err error) string {
 	return c.seeTxnState(ctx).obstacle()
 }
 
+// NoTransactions says why a cluster can do no transactions, and what to do, as
+// far as that is seen without asking for one. Empty where nothing shows it, or
+// where too little may be seen.
+func (c *Client) NoTransactions(ctx context.Context) string { return c.seeTxnState(ctx).obstacle() }
+
 func (c *Client) seeTxnState(ctx context.Context) txnState {
 	var s txnState
 	if got, err := c.DescribeTopics(ctx, txnTopic); err == nil && len(got) == 1 {

@@ -89,8 +89,11 @@ func TestRisks(t *testing.T) {
 		{"two into one with prefixes", "x.yaml", two("flows: [{from: A, to: C}, {from: B, to: C}]"), nil, "none", "both keep"},
 
 		{"brokers not known", "x.yaml", two("flows: [{from: A, to: B, heartbeats_replication_factor: 5}]"), nil, "note 0  ", "whether cluster B has the 5 brokers"},
-		{"too few brokers", "x.yaml", two("flows: [{from: A, to: B, heartbeats_replication_factor: 4}]"), enough, "risk 0  ", "cluster B has 3 brokers, and more replicas are asked for: 4 for heartbeats (flows[0].heartbeats_replication_factor, line 2); those"},
-		{"too few on the source", "x.yaml", two("flows: [{from: A, to: B, offset_syncs_location: source}]"), map[string]lintfile.Brokers{"A": {Count: 2}, "B": {Count: 3}}, "risk 0  ", "cluster A has 2 brokers, and more replicas are asked for: 3 for offset syncs (offset_syncs_replication_factor, the default); those"},
+		{"too few brokers", "x.yaml", two("flows: [{from: A, to: B, heartbeats_replication_factor: 4}]"), enough, "risk 0  ", "cluster B has 3 brokers, and more replicas are asked for: 4 for heartbeats (flows[0].heartbeats_replication_factor, line 2); those that are not there yet are made with 3"},
+		{"too few brokers for topics", "x.yaml", two("flows: [{from: A, to: B, replication_factor: 4}]"), enough, "error 0  ", "cluster B has 3 brokers, and more replicas are asked for: 4 for remote topics (flows[0].replication_factor, line 2); remote topics that are not there yet cannot be created"},
+		{"no transactions", "x.yaml", two("flows: [{from: A, to: B}]"), map[string]lintfile.Brokers{"A": {Count: 3}, "B": {Count: 3, NoTransactions: "it can do none"}}, "error 0  ", "cluster B: it can do none"},
+		{"no transactions on the source", "x.yaml", two("flows: [{from: A, to: B}]"), map[string]lintfile.Brokers{"A": {Count: 3, NoTransactions: "it can do none"}, "B": {Count: 3}}, "none", "it can do none"},
+		{"too few on the source", "x.yaml", two("flows: [{from: A, to: B, offset_syncs_location: source}]"), map[string]lintfile.Brokers{"A": {Count: 2}, "B": {Count: 3}}, "risk 0  ", "cluster A has 2 brokers, and more replicas are asked for: 3 for offset syncs (offset_syncs_replication_factor, the default); those that are not there yet are made with 2"},
 		{"syncs on the target", "x.yaml", two("flows: [{from: A, to: B, offset_syncs_location: target}]"), map[string]lintfile.Brokers{"A": {Count: 2}, "B": {Count: 3}}, "none", "replicas are asked for"},
 		{"enough brokers", "x.yaml", two("flows: [{from: A, to: B}]"), enough, "none", "broker"},
 		{"the broker's default", "x.yaml", two("flows: [{from: A, to: B, replication_factor: -1}]"), nil, "none", "broker"},

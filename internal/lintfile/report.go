@@ -68,6 +68,8 @@ type Brokers struct {
 	Count   int             // brokers that answer
 	Topics  map[string]bool // whether a topic exists, of those in Wanted; without an entry that is not known
 	Trouble string          // why nothing is known; then the others are zero
+
+	NoTransactions string // why it can do none, which a target must; empty where nothing shows that
 }
 
 // Look makes the report of a file. Brokers is by alias, and nil where no cluster was asked.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"tidemark/internal/config"
 	"tidemark/internal/config/report"
@@ -35,7 +34,7 @@ func (l looker) risks() []Finding {
 	out = append(out, l.bothWays()...)
 	out = append(out, l.shared()...)
 	out = append(out, l.transport()...)
-	return append(out, l.replicas()...)
+	return append(out, l.clusters()...)
 }
 
 // about is a finding about a flow's setting, with the key and line where the file sets it.
@@ -182,57 +181,6 @@ func (l looker) clear(alias string) config.Role {
 		}
 	}
 	return ""
-}
-
-// replicas compares replication factors with brokers, or says that they cannot be compared.
-func (l looker) replicas() []Finding {
-	var out []Finding
-	asked := map[string]map[string]int16{} // by cluster, then by the words of the finding
-	for _, f := range l.Config.EnabledFlows() {
-		for _, c := range created(f) {
-			b, known := l.brokers[c.cluster]
-			if c.factor < 2 || known && b.Trouble == "" && int(c.factor) <= b.Count {
-				continue
-			}
-			if asked[c.cluster] == nil {
-				asked[c.cluster] = map[string]int16{}
-			}
-			key, line, given := l.Given(f.Name(), c.field)
-			if !given {
-				key = l.Config.FlowKey(c.field) + ", the default"
-			} else {
-				key = fmt.Sprintf("%s, line %d", key, line)
-			}
-			asked[c.cluster][fmt.Sprintf("%d for %s (%s)", c.factor, c.what, key)] = c.factor
-		}
-	}
-	for _, alias := range slices.Sorted(maps.Keys(asked)) {
-		words := slices.Sorted(maps.Keys(asked[alias]))
-		most := int16(0)
-		for _, n := range asked[alias] {
-			most = max(most, n)
-		}
-		b, known := l.brokers[alias]
-		switch {
-		case !known:
-			do := "--connect asks it"
-			if l.brokers != nil { // something else about it is an error
-				do = "--connect asks it once it can be reached"
-			}
-			out = append(out, Finding{Severity: Note, Text: fmt.Sprintf("whether cluster %s has the %d brokers that replication factors ask for is not known", alias, most), Do: do})
-		case b.Trouble == "":
-			out = append(out, Finding{
-				Severity: Risk, Text: fmt.Sprintf("cluster %s has %s, and more replicas are asked for: %s; those that do not exist yet cannot be created", alias, plural(b.Count, "broker"), strings.Join(words, ", ")),
-				Do: "lower the replication factors, or start the missing brokers",
-			})
-		}
-	}
-	for _, alias := range slices.Sorted(maps.Keys(l.brokers)) {
-		if b := l.brokers[alias]; b.Trouble != "" {
-			out = append(out, Finding{Severity: Error, Key: l.Config.BootstrapKey(alias), Text: fmt.Sprintf("cluster %s cannot be asked: %s", alias, b.Trouble), Do: "correct the address or the security settings, or lint without --connect"})
-		}
-	}
-	return out
 }
 
 func plural(n int, what string) string {

@@ -216,9 +216,11 @@ type creation struct {
 }
 
 // created are the topics that a flow creates where they do not exist.
+const remoteTopics = "remote topics"
+
 func created(f config.Flow) []creation {
 	out := []creation{
-		{"remote topics", f.Target, "ReplicationFactor", f.ReplicationFactor},
+		{remoteTopics, f.Target, "ReplicationFactor", f.ReplicationFactor},
 		{"Tidemark's own topics", f.Target, "OffsetSyncsReplicationFactor", f.OffsetSyncsReplicationFactor},
 	}
 	if f.EmitOffsetSyncs {
