@@ -200,7 +200,8 @@ func TestClusterAway(t *testing.T) {
 				produce(100)
 			}
 			f.counted(b.Fake, "A.orders", 200)
-			f.src, f.dst = kadm.NewClient(a.Client(t)), kadm.NewClient(b.Client(t))
+			f.scl, f.tcl = a.Client(t), b.Client(t)
+			f.src, f.dst = kadm.NewClient(f.scl), kadm.NewClient(f.tcl)
 			f.commit("billing", map[string]map[int32]int64{"orders": {0: 150}})
 			f.reaches("billing", "orders", 0, 150)
 			if err := stop(); err != nil {

@@ -316,15 +316,6 @@ func (f *flow) position(ctx context.Context, group, topic string, partition int3
 	return -1, nil
 }
 
-// reaches waits until a group's position on the target is x.
-func (f *flow) reaches(group, topic string, partition int32, x int64) {
-	f.tb.Helper()
-	f.until(60*time.Second, fmt.Sprintf("%s at %d of %s-%d on the target", group, x, topic, partition), func(ctx context.Context) (bool, string) {
-		at, err := f.position(ctx, group, topic, partition)
-		return err == nil && at == x, fmt.Sprintf("at %d, %v", at, err)
-	})
-}
-
 // row is what the verdicts topic on a cluster says last about a position.
 func row(ctx context.Context, cl *kgo.Client, alias string, s spot) (verdicts.Row, bool, error) {
 	recs, err := testcluster.Read(ctx, cl, ledger.VerdictsName(alias), testcluster.ReadUncommitted)

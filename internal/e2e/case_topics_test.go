@@ -35,7 +35,8 @@ flows:
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &flow{tb: t, alias: from, yaml: yaml, cfg: cfg, src: kadm.NewClient(source.Client(t)), dst: kadm.NewClient(target.Client(t))}
+	f := &flow{tb: t, alias: from, yaml: yaml, cfg: cfg, scl: source.Client(t), tcl: target.Client(t)}
+	f.src, f.dst = kadm.NewClient(f.scl), kadm.NewClient(f.tcl)
 	f.listen()
 	return f
 }

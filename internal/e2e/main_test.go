@@ -116,6 +116,7 @@ type flow struct {
 	from, to *testcluster.Real // where they are not the shared ones
 	cfg      *config.Config
 	src, dst *kadm.Client
+	scl, tcl *kgo.Client // of embedded clusters
 	log      *slog.Logger
 }
 

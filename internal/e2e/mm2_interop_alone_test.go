@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -32,10 +33,8 @@ func TestMirrorMakerAlone(t *testing.T) {
 	f.commitAll(at)
 	p := sharedMirrorMaker(t)
 	cl := f.target()
-	var got map[spot]mm2.Checkpoint
-	f.until(5*time.Minute, "checkpoints of MirrorMaker 2", func(ctx context.Context) (bool, string) {
-		var err error
-		got, err = newestCheckpoints(ctx, cl, f.alias)
+	f.until(2*time.Minute, "checkpoints of MirrorMaker 2", func(ctx context.Context) (bool, string) {
+		got, err := newestCheckpoints(ctx, cl, f.alias)
 		for s, c := range at {
 			if cp := got[spot{s.group, f.remote(topic), s.partition}]; cp.Upstream != c {
 				return false, fmt.Sprintf("%v: %v, %v, %v", s, cp, err, p.Err())
@@ -44,8 +43,8 @@ func TestMirrorMakerAlone(t *testing.T) {
 		return true, ""
 	})
 	held := f.held(topic, testcluster.ReadUncommitted)
-	f.translatesFromCheckpoints(group, at, got, held)
-	f.groupsFromCheckpoints(at, got)
+	f.translatesFromCheckpoints(group, at, held)
+	f.groupsFromCheckpoints(at)
 	f.translatesFromSyncs(topic, held)
 
 	before := held.ends
@@ -84,9 +83,26 @@ func (f *flow) bounded(s spot, committed, offset, most int64, c contents) {
 	}
 }
 
-func (f *flow) translatesFromCheckpoints(group string, at spots, cps map[spot]mm2.Checkpoint, held contents) {
+// besideCheckpoints asks for a document beside a MirrorMaker 2 that goes on writing checkpoints: it gives the document, and the
+// checkpoints that were the same before it and after it.
+func besideCheckpoints[T any](f *flow, args ...string) (doc T, cps map[spot]mm2.Checkpoint) {
 	f.tb.Helper()
-	tr := document[status.Translation](f, "translate", "FILE", group)
+	cl := f.target()
+	f.until(60*time.Second, "checkpoints that rest while they are read", func(ctx context.Context) (bool, string) {
+		before, err := newestCheckpoints(ctx, cl, f.alias)
+		if err != nil {
+			return false, err.Error()
+		}
+		doc = document[T](f, args...)
+		cps, err = newestCheckpoints(ctx, cl, f.alias)
+		return err == nil && maps.Equal(before, cps), fmt.Sprintf("%v, then %v, %v", before, cps, err)
+	})
+	return doc, cps
+}
+
+func (f *flow) translatesFromCheckpoints(group string, at spots, held contents) {
+	f.tb.Helper()
+	tr, cps := besideCheckpoints[status.Translation](f, "translate", "FILE", group)
 	if tr.Basis != status.BasisCheckpoints || len(tr.Offsets) != 2 || len(tr.Without) != 0 {
 		f.tb.Errorf("translate: %+v", tr)
 	}
@@ -111,9 +127,9 @@ func (f *flow) translatesFromCheckpoints(group string, at spots, cps map[spot]mm
 	}
 }
 
-func (f *flow) groupsFromCheckpoints(at spots, cps map[spot]mm2.Checkpoint) {
+func (f *flow) groupsFromCheckpoints(at spots) {
 	f.tb.Helper()
-	g := document[status.Groups](f, "groups", "FILE")
+	g, cps := besideCheckpoints[status.Groups](f, "groups", "FILE")
 	seen := 0
 	for _, group := range g.Groups {
 		for _, p := range group.Positions {

@@ -26,7 +26,7 @@ func TestCase64InternalNames(t *testing.T) {
 	f.commit(group, map[string]map[int32]int64{topic: {0: 150}})
 	p := sharedMirrorMaker(t)
 	cl := f.target()
-	f.until(5*time.Minute, "a checkpoint of MirrorMaker 2", func(ctx context.Context) (bool, string) {
+	f.until(2*time.Minute, "a checkpoint of MirrorMaker 2", func(ctx context.Context) (bool, string) {
 		got, err := newestCheckpoints(ctx, cl, f.alias)
 		return len(got) == 1, fmt.Sprint(got, err, p.Err())
 	})

@@ -43,6 +43,7 @@ type members struct {
 	troubles func() []notes.Trouble // of this worker, not of one lane
 	board    *board
 	terms    terms.Terms      // what all workers of the flow must have alike
+	allRun   bool             // it was said that every lane runs; of the loop that writes notes
 	noted    map[int32]string // why lanes do not run, as their notes say; of the loop that writes them
 	client   *kafka.Client
 
@@ -131,13 +132,10 @@ func (m *members) own(ctx, abort context.Context, n int32) {
 			m.report(n, "starting", "it is being taken over") // later tries keep what made them necessary
 		}
 		began := time.Now()
-		m.note(n, true)
 		err := m.run(ctx, abort, n)
+		m.note(n, err)
 		if ctx.Err() != nil {
-			switch {
-			case err == nil:
-				m.note(n, false)
-			case errors.Is(err, mirror.ErrUnreleased):
+			if errors.Is(err, mirror.ErrUnreleased) {
 				m.events.Publish(events.Event{Kind: events.LaneUnreleased, Lane: n, Details: events.Details("error", err)})
 			}
 			return
@@ -159,15 +157,19 @@ func (m *members) own(ctx, abort context.Context, n int32) {
 	}
 }
 
-// note keeps which lanes wait for their release. One that is lost stays among them, also when another worker has it by
-// now: what we know is that we did not release it.
-func (m *members) note(n int32, begun bool) {
+// note keeps which lanes wait for their release, from how they ended. One that is lost stays among them, also when another
+// worker has it by now: what we know is that we did not release it. One that was only about to be taken over is as its former
+// owner left it, often released: two workers that are told to stop at once hand each other lanes on the way out.
+func (m *members) note(n int32, ended error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if _, untouched := errors.AsType[*mirror.NotTakenError](ended); untouched {
+		return
+	}
 	if m.begun == nil {
 		m.begun = map[int32]bool{}
 	}
-	if begun {
+	if ended != nil {
 		m.begun[n] = true
 	} else {
 		delete(m.begun, n)

@@ -83,10 +83,12 @@ func (m *members) writeDue(ctx context.Context) error {
 	}
 	var due map[int32]string
 	held := m.held() // before the board's lock: whoever gives lanes takes that one under ours
+	run := 0
 	m.board.do(func(b *notes.Board) {
 		for _, n := range held {
 			if m.runs != nil && m.runs(n) {
 				b.Report(n, notes.Running, "", time.Now())
+				run++
 			}
 		}
 		if m.troubles != nil {
@@ -94,6 +96,12 @@ func (m *members) writeDue(ctx context.Context) error {
 		}
 		due = b.Due(id, time.Now())
 	})
+	if all := run > 0 && run == len(held); all != m.allRun {
+		m.allRun = all
+		if all { // who saw "lanes assigned" waits for this
+			m.events.Say(events.LanesRun, "held", run)
+		}
+	}
 	if len(due) == 0 {
 		return nil
 	}

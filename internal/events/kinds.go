@@ -41,6 +41,7 @@ const (
 const (
 	NotesFail      Kind = "what lanes wait for cannot be noted on the target, so status does not know it; trying again"
 	LanesAssigned  Kind = "lanes assigned"
+	LanesRun       Kind = "every lane of this worker runs"
 	LanesRevoked   Kind = "lanes go to another worker"
 	LanesLost      Kind = "lanes lost: the group's coordinator does not count this process as a member"
 	TargetAway     Kind = "the target does not answer: nothing is written to it until it does"
@@ -103,7 +104,7 @@ func (k Kind) calm() bool {
 	case PartitionGoesOn, PartitionFenced, JournalWritten, FirstStart, SourceBack, LaneTaken,
 		PositionsWhole, PositionsBack, CommitsBack, GroupsSummary, EmitBack, TopicCreated,
 		TopicReady, RulesBack, RulesOff, RuleCopied, RulesOfSource, SettingsFollow,
-		SettingsBack, SettingsRead, DecisionsBack, LanesAssigned, LanesRevoked, TargetBack, SameFile,
+		SettingsBack, SettingsRead, DecisionsBack, LanesAssigned, LanesRun, LanesRevoked, TargetBack, SameFile,
 		OtherFileGone, LaneRuns, Group:
 		return true
 	default:

@@ -132,7 +132,7 @@ func (f *Flow) RunLane(ctx, abort context.Context, n int32) error {
 	l.jobs, l.jobsCtx = jobs, jobsCtx
 	contents, how, err := l.takeOver(ctx)
 	if err != nil {
-		return fmt.Errorf("take over lane %d: %w", n, err)
+		return &NotTakenError{n, err}
 	}
 	l.limits = f.Limits
 	l.limits.Committed = f.Committed

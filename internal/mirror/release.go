@@ -14,6 +14,17 @@ import (
 // what stands on the target.
 var ErrUnreleased = errors.New("ended without release, the next owner looks at the target's tail")
 
+// NotTakenError is of a lane that could not be taken over. Nothing was claimed: what the ledger says about its former owner,
+// such as that it released the lane, holds still.
+type NotTakenError struct {
+	lane int32
+	err  error
+}
+
+func (e *NotTakenError) Error() string { return fmt.Sprintf("take over lane %d: %v", e.lane, e.err) }
+
+func (e *NotTakenError) Unwrap() error { return e.err }
+
 // drain stops reading and sends nothing that is not on its way already.
 func (l *Lane) drain() {
 	l.draining = true
