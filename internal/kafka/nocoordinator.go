@@ -35,9 +35,15 @@ func (c *Client) noCoordinator(ctx context.Context, err error) string {
 }
 
 // NoTransactions says why a cluster can do no transactions, and what to do, as
-// far as that is seen without asking for one. Empty where nothing shows it, or
-// where too little may be seen.
-func (c *Client) NoTransactions(ctx context.Context) string { return c.seeTxnState(ctx).obstacle() }
+// far as that is seen for certain without asking for one. Empty where nothing
+// shows it, or where too little may be seen.
+func (c *Client) NoTransactions(ctx context.Context) string {
+	s := c.seeTxnState(ctx)
+	if !s.Described || len(s.Factor) == 0 {
+		return ""
+	}
+	return s.obstacle()
+}
 
 func (c *Client) seeTxnState(ctx context.Context) txnState {
 	var s txnState

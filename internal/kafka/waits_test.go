@@ -263,7 +263,9 @@ func TestGivenUp(t *testing.T) {
 		}
 	}
 	cancel()
-	<-done
+	if err := <-done; err == nil {
+		t.Error("it was done")
+	}
 	if got := out.all(); len(got) != 2 || !strings.Contains(got[1], "it was given up") {
 		t.Errorf("in the end:\n%s", strings.Join(got, "\n"))
 	}

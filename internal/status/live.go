@@ -14,8 +14,8 @@ type Live struct {
 	Lanes   []LiveLane `json:"lanes"`
 	OfLanes int        `json:"of_lanes"`        // that the flow has, here and on other workers
 	Waits   []LiveWait `json:"waits,omitempty"` // what it waits for as a whole, such as a cluster that does not answer
-	Records int64      `json:"records"` // mirrored since the process started
-	Bytes   int64      `json:"bytes"`   // on the wire of the target
+	Records int64      `json:"records"`         // mirrored since the process started
+	Bytes   int64      `json:"bytes"`           // on the wire of the target
 	Used    int64      `json:"memory_used"`
 	Memory  int64      `json:"memory"` // bytes that fetched and not yet acknowledged records may take
 }
