@@ -7,16 +7,19 @@ REAL := /internal/testcluster$$|/internal/e2e$$|/internal/chaos$$
 # Packages without any goroutine (internal/lint holds them to it), whose histories would take half of the time.
 PURE := /offsetmap$$|/internal/lane$$
 
-.PHONY: help build demo test race lint fmt fuzz bench mutants chaos campaign
+.PHONY: help build demo brokers test race lint fmt fuzz bench mutants chaos campaign
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/tidemark
-	go build -trimpath -o bin/ ./cmd/tidemark
+	go build -buildvcs=auto -trimpath -o bin/ ./cmd/tidemark
 
 demo: ## two embedded clusters, records and groups, mirrored before your eyes
 	go run ./cmd/tidemark demo
+
+brokers: ## two real Kafka brokers on this machine to try it on, and a file for them (Java and Maven; CTRL-C ends them)
+	@go run ./tools/brokers
 
 # internal/e2e takes longest and goes first: by the alphabet seventeen packages, with the chaos tests, are ahead of it.
 test: ## all tests, with real Kafka brokers (Java, Maven and kcat are installed if missing and root, jars are fetched once)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -31,7 +32,7 @@ func newVersion(e *env) *cobra.Command {
 			if asJSON {
 				return json.NewEncoder(e.stdout).Encode(v)
 			}
-			_, err := fmt.Fprintf(e.stdout, "tidemark %s %s (%s, ledger format %d, verdicts format %d)\n", v.Version, v.Revision, v.Go, v.Ledger, v.Verdicts)
+			_, err := fmt.Fprintf(e.stdout, "tidemark %s, revision %s (%s, ledger format %d, verdicts format %d)\n", v.Version, cmp.Or(v.Revision, "not known: built without git"), v.Go, v.Ledger, v.Verdicts)
 			return err
 		},
 	}

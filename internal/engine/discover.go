@@ -34,6 +34,7 @@ func (f *flow) rules() (topics.Rules, error) {
 	r := topics.Rules{
 		Selection:         f.selects,
 		ReplicationFactor: f.cfg.ReplicationFactor,
+		ReplicationKey:    f.key("ReplicationFactor"),
 		ConfigExcluded:    func(k string) bool { _, out := keys.Excluded(k); return out },
 	}
 	f.followConfigs(&r)

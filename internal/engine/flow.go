@@ -40,6 +40,7 @@ type Options struct {
 // flow is one running flow.
 type flow struct {
 	cfg     config.Flow
+	key     func(field string) string // that sets a field of cfg in this kind of file
 	client  func(config.Role) config.Cluster
 	selects mm2.Selection // which topics are mirrored, and under which names
 	log     *slog.Logger
@@ -114,7 +115,7 @@ func Run(ctx context.Context, cfg *config.Config, flows []config.Flow, opts Opti
 
 // open connects both ends and checks that they are what the file says.
 func open(ctx context.Context, cfg *config.Config, fc config.Flow, opts Options) (*flow, error) {
-	f := &flow{cfg: fc, waits: map[string]*kafka.Waits{}, client: func(r config.Role) config.Cluster { return cfg.Client(fc.Name(), r) }, log: opts.Log.With("flow", fc.Name().String())}
+	f := &flow{cfg: fc, key: cfg.FlowKey, waits: map[string]*kafka.Waits{}, client: func(r config.Role) config.Cluster { return cfg.Client(fc.Name(), r) }, log: opts.Log.With("flow", fc.Name().String())}
 	f.events = events.From(f.log)
 	client := func(role config.Role, opts ...kgo.Opt) (*kafka.Client, error) {
 		kc, err := f.cluster(role)

@@ -103,7 +103,7 @@ func (c Controls) Text() string {
 			n++
 		}
 	}
-	fmt.Fprintf(&b, "flow %s: %d decisions count, of %d that were made\n\n", c.Flow, n, len(c.Decisions))
+	fmt.Fprintf(&b, "flow %s: %s now, of %d that were made\n\n", c.Flow, count(n, "decision counts", "decisions count"), len(c.Decisions))
 	g := newGrid("WHAT", "ABOUT", "STATE", "SINCE", "BY")
 	var reasons []string
 	for _, d := range slices.Backward(c.Decisions) {

@@ -35,6 +35,7 @@ type Action struct {
 type Rules struct {
 	Selection         mm2.Selection
 	ReplicationFactor int16
+	ReplicationKey    string                // how the file asks for it
 	ConfigExcluded    func(key string) bool // config.properties.exclude
 	// FollowConfigs is the longest time until a change of a source topic's settings is made on its remote topic. 0: remote
 	// topics are created with the settings and then left alone.

@@ -183,7 +183,7 @@ func (s *Syncer) act(ctx context.Context, a Action, configs map[string]kafka.Con
 	case err == nil:
 		s.events.Say(events.TopicCreated, "topic", a.Topic, "remote", a.Remote, "partitions", a.Partitions)
 	case errors.Is(err, kerr.InvalidReplicationFactor):
-		return fmt.Sprintf("%v: the flow's replication_factor is %d, set it to at most the number of the target's brokers, or to -1 for their default", err, s.rules.ReplicationFactor)
+		return fmt.Sprintf("%v: %s is %d, set it to at most the number of the target's brokers, or to -1 for their default", err, cmp.Or(s.rules.ReplicationKey, "the replication factor"), s.rules.ReplicationFactor)
 	case !errors.Is(err, kerr.TopicAlreadyExists):
 		return err.Error()
 	}
