@@ -73,3 +73,37 @@ func (f *flow) group(what string, is func(state string, members []string) bool) 
 		return is(got[name].State, members), fmt.Sprintf("%s of %v", got[name].State, members)
 	})
 }
+
+// TestWorkersEndTogether tells both workers of a flow to end at once, as a service manager does: each hands its lanes to the other
+// on the way out, and all are released in the end.
+func TestWorkersEndTogether(t *testing.T) {
+	t.Parallel()
+	const topic, parts = "wet-t", 8
+	f := newFlow(t, "wet", topic, `wetg.*`, "")
+	f.topic(topic, parts, nil)
+	stop := f.drip(topic, parts, 0, 10*time.Millisecond)
+	for range 3 {
+		one, two := f.process(), f.process()
+		f.owns(one, two)
+		f.remoteGrows(topic, 50)
+		for _, w := range []*worker{one, two} {
+			if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, w := range []*worker{one, two} {
+			select {
+			case <-w.done:
+			case <-time.After(patience * 30 * time.Second):
+				t.Fatal("a worker does not end")
+			}
+			if out := w.output(); !strings.Contains(out, "stopped, every lane is released") {
+				t.Errorf("worker %d did not release its lanes:\n%s", w.cmd.Process.Pid, out)
+			}
+		}
+	}
+	stop()
+	last := f.process()
+	f.whole(8, nil, topic)
+	f.term(last)
+}
