@@ -16,6 +16,8 @@ const Unknown = -1
 // World is what somebody decides about.
 type World struct {
 	Flow       string
+	Source     string // its clusters, as aliases
+	Target     string
 	Set        *Set // what was decided so far
 	Partitions []Known
 	ID         string // of the decision that is to be made
