@@ -117,7 +117,7 @@ func TestGroupActiveOnTheTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const lives = "group app has members on B (Stable): its position there is theirs, and what it commits on A is not carried; unless it has moved, stop them"
+	lives := "group app has members on B (Stable): its position there is theirs, and what it commits on A is not carried; stop them, or if it has moved say so: " + got.Command("moved", "app")
 	if f := got.Findings(); len(f) != 2 || !strings.Contains(f[0], "no commit on the target is known, it has to be 5; the group is Stable there") || f[1] != lives {
 		t.Errorf("findings: %q", f)
 	}

@@ -17,8 +17,10 @@ type Controls struct {
 	Lanes     []ObeyingLane `json:"lanes"` // none where the flow never ran
 	Unknown   []string      `json:"unknown,omitempty"`
 
-	Set   *control.Set    `json:"-"`
-	Known []control.Known `json:"-"` // the partitions that the ledger knows: their names and topic ids only
+	Set *control.Set `json:"-"`
+	// Owner is the lane whose owner writes a group's positions.
+	Owner func(group string) int32 `json:"-"`
+	Known []control.Known          `json:"-"` // the partitions that the ledger knows: their names and topic ids only
 }
 
 // Decision is one of them.
@@ -49,10 +51,10 @@ type ObeyingLane struct {
 	Below  int64  `json:"obeys_below"`      // offset of the topic: everything below is in force
 }
 
-// Disobey are the lanes that do not obey a decision yet.
+// Disobey are the lanes that do not obey a decision yet. One about a group is obeyed by the owner of that group.
 func (c *Controls) Disobey(d control.Decision) (out []ObeyingLane) {
 	for _, l := range c.Lanes {
-		if l.Below <= d.Offset {
+		if l.Below <= d.Offset && (d.Kind != control.Moved || c.Owner(d.Scope.Group) == l.Lane) {
 			out = append(out, l)
 		}
 	}
