@@ -22,7 +22,7 @@ force; those that do not in time are named, and obey when they can. Without a wo
 
 // newControlled are the commands that decide something, and the one that lists what was decided.
 func newControlled(e *env) []*cobra.Command {
-	return []*cobra.Command{newPause(e), newResume(e), newSkip(e), newRestart(e), newForget(e), newMoved(e), newControls(e)}
+	return []*cobra.Command{newPause(e), newResume(e), newSkip(e), newRestart(e), newForget(e), newMoved(e), newThrottle(e), newControls(e)}
 }
 
 func newPause(e *env) *cobra.Command {
@@ -139,6 +139,12 @@ func decides(e *env, r control.Request, cmd *cobra.Command) *cobra.Command {
 		r := r
 		if from := cmd.Flag("from"); from != nil {
 			r.From = from.Value.String()
+		}
+		if bytes := cmd.Flag("bytes"); bytes != nil {
+			var err error
+			if r.Bytes, r.Off, err = perSecond(bytes.Value.String()); err != nil {
+				return err
+			}
 		}
 		if err := arguments(&r, args[1:]); err != nil {
 			return err

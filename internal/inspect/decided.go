@@ -80,3 +80,12 @@ func movedOf(decided *control.Set, id string, positions map[partition.ID]*status
 	})
 	return out
 }
+
+// throttleOf is how fast the flow may be; nil: as fast as it can.
+func throttleOf(decided *control.Set) *status.Throttle {
+	d, is := decided.Throttle()
+	if !is {
+		return nil
+	}
+	return &status.Throttle{Bytes: d.Bytes, At: d.At.UTC(), By: d.By, Reason: d.Reason}
+}
