@@ -63,7 +63,6 @@ func (e *env) moved(file string, names []string, undo bool, reason string, o dec
 		if err := unknown(cfg, s, slices.DeleteFunc(slices.Clone(names), s.OnlyThere)); err != nil {
 			return usageError{err}
 		}
-		w.SourceAway = !s.Source.Reached
 		for _, name := range names {
 			w.ID = rand.Text()
 			d, says, err := w.Move(member(s, name), undo, reason)
@@ -99,12 +98,19 @@ func member(s status.Groups, name string) control.Group {
 	if consumer.Active(g.TargetState) {
 		out.AtTarget = g.TargetState
 	}
+	switch {
+	case !s.Source.Reached:
+		out.Unseen = s.Source.Error
+	case g.Denied != "":
+		out.Unseen = g.Denied
+	}
 	for _, p := range g.Positions {
 		at := control.Place{
 			ID: partition.ID{Topic: p.Topic, Partition: p.Partition}, Remote: p.RemoteTopic, Carried: !p.Verdict.Final(), Committed: p.Now,
-			Lag: p.Lag, Target: p.Target, OnTarget: p.OnTarget, Exact: p.Exact, Newest: p.Gone || p.Now != status.Unknown && p.Now == p.Committed,
+			Lag: p.Lag, Target: p.Target, OnTarget: p.OnTarget, Exact: p.Exact,
+			Newest: !p.AsOf.IsZero() && (p.Gone || p.Now != status.Unknown && p.Now == p.Committed),
 		}
-		if !s.Source.Reached {
+		if out.Unseen != "" && p.Committed >= 0 {
 			at.Committed = p.Committed
 		}
 		out.Places = append(out.Places, at)

@@ -89,7 +89,7 @@ type Decision struct {
 	Bytes       int64   // Throttle: bytes a second, of all workers together
 
 	// Committed is, with Moved, where the group stood on the source then: by topic and partition the committed offset. Whatever
-	// else it has committed there later came after the move. SourceAway: the source did not answer, so these are the ones that a
+	// else it has committed there later came after the move. SourceAway: the source did not tell, so these are the ones that a
 	// run had seen last.
 	Committed  map[string]map[int32]int64
 	SourceAway bool

@@ -16,15 +16,16 @@ type Group struct {
 	AtSource, AtTarget string
 	LeftOut            string // the rule by which the file leaves it out; empty: it is carried
 	Written            bool   // workers write its positions on the target: group sync is on
+	Unseen             string // why the source does not tell what it has committed there; empty: it does
 	Places             []Place
 }
 
 // Place is one of its positions.
 type Place struct {
 	partition.ID        // on the source
-	Remote       string // the topic on the target; empty: there is none
+	Remote       string // the topic on the target; empty: no verdict names one, so that what the group has there is not known
 	Carried      bool   // it is not left out for good (filtered, never committed)
-	Committed    int64  // on the source; where that does not answer as a run saw it last; Unknown: there is none
+	Committed    int64  // on the source; where that does not tell as a run saw it last; Unknown: there is none
 	Lag          int64  // Unknown
 	Target       int64  // the translated position; Unknown: there is none
 	OnTarget     int64  // what the group has committed there itself, or a run for it; Unknown: nothing
@@ -48,7 +49,7 @@ func (w World) Move(g Group, off bool, reason string) (d Decision, means []strin
 	case g.LeftOut != "":
 		return Decision{}, nil, fmt.Errorf("group %s is left out (%s): nothing of it is carried, so there is nothing to decide", g.ID, g.LeftOut)
 	default:
-		d.SourceAway, d.Committed, d.Held = w.SourceAway, g.offsets(committed), g.offsets(held)
+		d.SourceAway, d.Committed, d.Held = g.Unseen != "", g.offsets(committed), g.offsets(held)
 		means = w.move(g)
 	}
 	if err != nil {
@@ -99,8 +100,8 @@ func (w World) move(g Group) []string {
 	if g.AtSource != "" {
 		out = append(out, fmt.Sprintf("WARNING: it has members on %s too (%s). What they read there the group reads again on %s, and what they commit is carried nowhere. Stop them first.", w.Source, g.AtSource, w.Target))
 	}
-	if w.SourceAway {
-		out = append(out, fmt.Sprintf("%s does not answer: what the group committed there last is not known.", w.Source))
+	if g.Unseen != "" {
+		out = append(out, fmt.Sprintf("What it committed on %s last is not known: %s.", w.Source, g.Unseen))
 	}
 	return append(out, fmt.Sprintf("What it commits on %s after this is a finding of groups --check. --undo takes the decision back.", w.Source))
 }
@@ -155,20 +156,22 @@ func (w World) moveBack(g Group, was Decision) ([]string, error) {
 	}
 	var passed int64
 	over := g.names(func(p Place) bool {
-		is := own(p) && p.Target > p.OnTarget
+		is := p.Committed != Unknown && own(p) && p.Target > p.OnTarget // what the source has no more moves nothing
 		if is {
 			passed += p.Target - p.OnTarget
 		}
 		return is
 	})
-	open := g.names(func(p Place) bool { return p.Carried && own(p) && !p.Newest })
+	open := g.names(func(p Place) bool {
+		return p.Carried && p.Committed != Unknown && (own(p) || p.Remote == "") && (!p.Newest || p.Target == Unknown)
+	})
 	switch {
 	case !g.Written:
 	case over != "":
 		return nil, fmt.Errorf("on %s the group would go on where it stands on %s, and pass over what it has not read yet on %s: %d offsets of %s. Nothing was changed. If it is to follow %s all the same, delete its offsets on %s first (kafka-consumer-groups.sh --delete-offsets)",
 			w.Target, w.Source, w.Target, passed, over, w.Source, w.Target)
-	case open != "" && w.SourceAway:
-		return nil, fmt.Errorf("%s does not answer, so it is not known whether its commits there would pass over what it has not read yet on %s (%s): try again when it does", w.Source, w.Target, open)
+	case open != "" && g.Unseen != "":
+		return nil, fmt.Errorf("what it committed on %s last is not known (%s), so it is not known either whether that would pass over what it has not read yet on %s (%s): try again when it is", w.Source, g.Unseen, w.Target, open)
 	case open != "":
 		return nil, errors.New("what it has committed on " + w.Source + " last is not translated yet (" + open + "), so it is not known whether it would pass over records on " + w.Target + ": try again once a worker has translated it")
 	}
@@ -178,8 +181,8 @@ func (w World) moveBack(g Group, was Decision) ([]string, error) {
 	if ahead := g.names(func(p Place) bool { return p.Target != Unknown && p.OnTarget > p.Target }); ahead != "" {
 		out = append(out, fmt.Sprintf("On %s it is ahead (%s): it stays where it is until it is so far on %s, and checks report that.", w.Target, ahead, w.Source))
 	}
-	if w.SourceAway {
-		return append(out, w.Source+" does not answer: it is followed when it does."), nil
+	if g.Unseen != "" {
+		return append(out, fmt.Sprintf("What it committed on %s last is not known (%s): it is followed when it is.", w.Source, g.Unseen)), nil
 	}
 	if !slices.ContainsFunc(g.Places, func(p Place) bool { return p.Committed != Unknown }) {
 		out = append(out, w.Source+" holds no commit of it any more: there is nothing to follow until it commits there.")

@@ -55,10 +55,8 @@ func TestMove(t *testing.T) {
 			}
 		}
 	}
-	w := world(nil)
-	w.SourceAway = true
-	d, means, err := w.Move(billing(nil), false, "")
-	if err != nil || !d.SourceAway || !strings.Contains(strings.Join(means, "\n"), "A does not answer") {
+	d, means, err := world(nil).Move(billing(func(g *Group, _ *Place) { g.Unseen = "no answer" }), false, "")
+	if err != nil || !d.SourceAway || !strings.Contains(strings.Join(means, "\n"), "What it committed on A last is not known: no answer.") {
 		t.Errorf("%+v %q %v", d, means, err)
 	}
 	if d.Committed["orders"][0] != 40 || d.Held["orders"][0] != 44 {
@@ -114,7 +112,6 @@ func TestMoveBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		at      int64 // on the target at the move
 		change  func(*Group, *Place)
-		away    bool
 		refused string
 		want    string
 	}{
@@ -126,8 +123,12 @@ func TestMoveBack(t *testing.T) {
 		"and nobody writes":                    {at: 60, change: func(g *Group, p *Place) { g.Written, p.Target, p.OnTarget = false, 99, 60 }, want: "group sync is off"},
 		"the newest commit is not judged":      {at: 44, change: func(_ *Group, p *Place) { p.OnTarget, p.Newest = 60, false }, refused: "is not translated yet (A.orders-0)"},
 		"not judged, not its own":              {at: 44, change: func(_ *Group, p *Place) { p.Newest = false }},
-		"the source does not answer":           {at: 44, away: true, change: func(_ *Group, p *Place) { p.OnTarget, p.Newest = 60, false }, refused: "A does not answer, so it is not known"},
-		"the source does not answer, not own":  {at: 44, away: true, change: func(_ *Group, p *Place) { p.Newest = false }, want: "A does not answer: it is followed when it does."},
+		"it has no place":                      {at: 44, change: func(_ *Group, p *Place) { p.OnTarget, p.Target = 60, Unknown }, refused: "is not translated yet (A.orders-0)"},
+		"there is no verdict":                  {at: 44, change: func(_ *Group, p *Place) { p.Remote, p.OnTarget, p.Newest = "", Unknown, false }, refused: "is not translated yet (orders-0)"},
+		"it is not carried":                    {at: 44, change: func(_ *Group, p *Place) { p.Remote, p.OnTarget, p.Newest, p.Carried = "", Unknown, false, false }},
+		"it is gone, and stands elsewhere":     {at: 44, change: func(_ *Group, p *Place) { p.Committed, p.OnTarget, p.Target = Unknown, 60, 99 }},
+		"the source does not answer":           {at: 44, change: func(g *Group, p *Place) { g.Unseen, p.OnTarget, p.Newest = "no answer", 60, false }, refused: "what it committed on A last is not known (no answer), so"},
+		"the source does not answer, not own":  {at: 44, change: func(g *Group, p *Place) { g.Unseen, p.Newest = "no answer", false }, want: "What it committed on A last is not known (no answer): it is followed when it is."},
 		"it is gone from the source":           {at: 44, change: func(_ *Group, p *Place) { p.Committed, p.Target = Unknown, Unknown }, want: "A holds no commit of it any more"},
 		"it has members on the target":         {at: 44, change: func(g *Group, _ *Place) { g.AtTarget = "Stable" }, want: "It has members on B now (Stable)"},
 		"its commit on the target is gone":     {at: 44, change: func(_ *Group, p *Place) { p.OnTarget = Unknown }},
@@ -139,9 +140,7 @@ func TestMoveBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		add(t, l, d)
-		w := world(l.Set("A->B"))
-		w.SourceAway = c.away
-		d, means, err := w.Move(billing(c.change), true, "")
+		d, means, err := world(l.Set("A->B")).Move(billing(c.change), true, "")
 		switch text := strings.Join(means, "\n"); {
 		case c.refused != "":
 			if err == nil || !strings.Contains(err.Error(), c.refused) {

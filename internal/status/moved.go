@@ -11,7 +11,7 @@ type Moved struct {
 	At     time.Time `json:"at"`
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
-	// SourceAway: the source did not answer then, so what it had committed there last is as a run had seen it.
+	// SourceAway: the source did not tell then, so what it had committed there last is as a run had seen it.
 	SourceAway bool     `json:"source_away,omitempty"`
 	WentOn     []WentOn `json:"went_on,omitempty"` // what it has committed on the source since
 }
@@ -53,7 +53,7 @@ func (g Groups) wentOn(group Group) string {
 	switch {
 	case len(what) == 0:
 	case m.SourceAway:
-		out = append(out, fmt.Sprintf("%s, which did not answer then, holds commits that were not known: %s", source, strings.Join(what, ", ")))
+		out = append(out, fmt.Sprintf("%s, which did not tell then, holds commits that were not known: %s", source, strings.Join(what, ", ")))
 	default:
 		out = append(out, fmt.Sprintf("commits went on at %s since: %s", source, strings.Join(what, ", ")))
 	}

@@ -56,7 +56,7 @@ func TestMovedFindings(t *testing.T) {
 		{"the source was away", func(_ *Groups, g *Group, _ *Position) {
 			g.Moved = movedAt(WentOn{"orders", 0, 10, 12})
 			g.Moved.SourceAway = true
-		}, since + "A, which did not answer then, holds commits that were not known: orders-0 at offset 12 (was 10)" + twice},
+		}, since + "A, which did not tell then, holds commits that were not known: orders-0 at offset 12 (was 10)" + twice},
 		{"alive at home", func(_ *Groups, g *Group, _ *Position) { g.SourceState = "Stable" }, since + "it has members on A (Stable)" + twice},
 		{"alive at home, and went on", func(_ *Groups, g *Group, _ *Position) {
 			g.SourceState, g.Moved = "Stable", movedAt(WentOn{"orders", 0, 10, 12})
