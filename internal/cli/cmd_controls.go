@@ -22,7 +22,7 @@ force; those that do not in time are named, and obey when they can. Without a wo
 
 // newControlled are the commands that decide something, and the one that lists what was decided.
 func newControlled(e *env) []*cobra.Command {
-	return []*cobra.Command{newPause(e), newResume(e), newSkip(e), newRestart(e), newForget(e), newControls(e)}
+	return []*cobra.Command{newPause(e), newResume(e), newSkip(e), newRestart(e), newForget(e), newMoved(e), newThrottle(e), newControls(e)}
 }
 
 func newPause(e *env) *cobra.Command {
@@ -134,23 +134,36 @@ func between(least, most int, needs string) cobra.PositionalArgs {
 // decides completes a command that decides something.
 func decides(e *env, r control.Request, cmd *cobra.Command) *cobra.Command {
 	var o decideOptions
-	cmd.Flags().StringVar(&o.flow, "flow", "", "the flow, A:B (needed where FILE has several)")
-	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, for whoever looks later")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what it means, and decide nothing")
-	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
-	cmd.Flags().DurationVar(&o.wait, "wait", time.Minute, "how long to wait until all lanes obey")
+	o.add(cmd, &r.Reason)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r := r
 		if from := cmd.Flag("from"); from != nil {
 			r.From = from.Value.String()
+		}
+		if bytes := cmd.Flag("bytes"); bytes != nil {
+			var err error
+			if r.Bytes, r.Off, err = perSecond(bytes.Value.String()); err != nil {
+				return err
+			}
 		}
 		if err := arguments(&r, args[1:]); err != nil {
 			return err
 		}
 		return e.decide(args[0], r, o)
 	}
-	cmd.Long += "\n\nExit codes: 0 it is in force, or waits for the next start; 1 failed, or not all lanes obey yet; 2 wrong usage, or nothing to decide."
+	cmd.Long += decisionCodes
 	return cmd
+}
+
+// decisionCodes ends the help of commands that decide something.
+const decisionCodes = "\n\nExit codes: 0 it is in force, or waits for the next start; 1 failed, or not all lanes obey yet; 2 wrong usage, or nothing to decide."
+
+func (o *decideOptions) add(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(&o.flow, "flow", "", "the flow, A:B (needed where FILE has several)")
+	cmd.Flags().StringVar(reason, "reason", "", "why, for whoever looks later")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what it means, and decide nothing")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")
+	cmd.Flags().DurationVar(&o.wait, "wait", time.Minute, "how long to wait until all lanes obey")
 }
 
 // arguments reads TOPIC, PARTITION and FIRST-LAST.

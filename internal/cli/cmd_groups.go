@@ -87,7 +87,7 @@ func runGroups(e *env, file string, names []string, o groupsOptions) error {
 	}
 	e.remarks(s.Header)
 	for _, g := range s.Groups {
-		if g.Named && g.Alive() {
+		if g.Named && g.Alive() && g.Moved == nil {
 			e.say("group %s has members on %s now (%s): it goes on committing there; stop it before it is started on %s", status.Printable(g.Group), flow.Source, g.SourceState, flow.Target)
 		}
 	}
@@ -107,7 +107,7 @@ func unknown(cfg *config.Config, s status.Groups, names []string) error {
 	for _, name := range names {
 		i := slices.IndexFunc(s.Groups, func(g status.Group) bool { return g.Group == name })
 		left := slices.ContainsFunc(s.Excluded, func(x status.Excluded) bool { return x.Group == name })
-		if left || i >= 0 && len(s.Groups[i].Positions) > 0 {
+		if left || i >= 0 && (len(s.Groups[i].Positions) > 0 || s.Groups[i].Moved != nil) {
 			continue
 		}
 		switch alias := strings.TrimSuffix(name, "-"); {

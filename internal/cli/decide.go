@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/user"
 	"slices"
@@ -58,6 +60,11 @@ func (e *env) decide(file string, r control.Request, o decideOptions) error {
 	if err != nil {
 		return err
 	}
+	return e.carryOut(cfg, flow, []control.Decision{d}, means, o)
+}
+
+// carryOut shows what decisions mean, asks, writes them, and waits until all are in force.
+func (e *env) carryOut(cfg *config.Config, flow config.Flow, ds []control.Decision, means []string, o decideOptions) error {
 	fmt.Fprintf(e.stdout, "flow %s\n", flow.Name())
 	for _, m := range means {
 		fmt.Fprintf(e.stdout, "  %s\n", status.Printable(m))
@@ -69,23 +76,21 @@ func (e *env) decide(file string, r control.Request, o decideOptions) error {
 	if err := e.confirm("decide that?", o.yes); err != nil {
 		return err
 	}
-	if d, err = e.write(cfg, flow, d); err != nil {
-		return err
+	for i, d := range ds {
+		var err error
+		if ds[i], err = e.write(cfg, flow, d); err != nil {
+			return fmt.Errorf("%s of %s: %w", d.Kind, d.Scope, err)
+		}
 	}
-	return e.obeyed(cfg, flow, read, d, o.wait)
+	return e.obeyed(cfg, flow, ds, o.wait)
 }
 
 // world is what is known of the flow.
 func world(ctx context.Context, in *inspect.Reader, flow config.Flow) (control.World, error) {
-	w := control.World{Flow: flow.Name().String(), ID: rand.Text(), Now: time.Now(), By: who()}
-	decided, err := in.Controls(ctx)
+	w, decided, err := decider(ctx, in, flow)
 	if err != nil {
 		return w, err
 	}
-	if len(decided.Unknown) > 0 {
-		return w, fmt.Errorf("a newer build has decided what this one does not know (%s): use that build", decided.Unknown[0])
-	}
-	w.Set = decided.Set
 	now, err := in.Flow(ctx)
 	if err != nil {
 		return w, err
@@ -105,6 +110,20 @@ func world(ctx context.Context, in *inspect.Reader, flow config.Flow) (control.W
 		})
 	}
 	return w, nil
+}
+
+// decider is who decides, and what was decided so far.
+func decider(ctx context.Context, in *inspect.Reader, flow config.Flow) (control.World, status.Controls, error) {
+	w := control.World{Flow: flow.Name().String(), Source: flow.Source, Target: flow.Target, ID: rand.Text(), Now: time.Now(), By: who()}
+	decided, err := in.Controls(ctx)
+	if err != nil {
+		return w, decided, err
+	}
+	if len(decided.Unknown) > 0 {
+		return w, decided, fmt.Errorf("a newer build has decided what this one does not know (%s): use that build", decided.Unknown[0])
+	}
+	w.Set = decided.Set
+	return w, decided, nil
 }
 
 // who is the person who decides.
@@ -144,9 +163,10 @@ func (e *env) write(cfg *config.Config, flow config.Flow, d control.Decision) (c
 // askAgain is how often the lanes are asked whether they obey.
 const askAgain = time.Second
 
-// obeyed waits until all lanes say that a decision is in force.
-func (e *env) obeyed(cfg *config.Config, flow config.Flow, o readOptions, d control.Decision, wait time.Duration) error {
+// obeyed waits until all lanes say that decisions are in force.
+func (e *env) obeyed(cfg *config.Config, flow config.Flow, ds []control.Decision, wait time.Duration) error {
 	began := time.Now()
+	o := readOptions{timeout: inspect.DefaultTimeout}
 	for {
 		var s status.Controls
 		err := e.ask(cfg, flow, o, func(ctx context.Context, in *inspect.Reader) (err error) {
@@ -156,7 +176,12 @@ func (e *env) obeyed(cfg *config.Config, flow config.Flow, o readOptions, d cont
 		if err != nil {
 			return fmt.Errorf("it is decided, and whether the lanes obey is not known: %w", err)
 		}
-		left := s.Disobey(d)
+		left := map[int32]status.ObeyingLane{}
+		for _, d := range ds {
+			for _, l := range s.Disobey(d) {
+				left[l.Lane] = l
+			}
+		}
 		switch {
 		case !s.Run():
 			fmt.Fprintln(e.stdout, "decided; no worker runs, and the next start obeys")
@@ -165,8 +190,9 @@ func (e *env) obeyed(cfg *config.Config, flow config.Flow, o readOptions, d cont
 			fmt.Fprintf(e.stdout, "decided, and in force after %v\n", time.Since(began).Round(100*time.Millisecond))
 			return nil
 		case time.Since(began) >= wait:
-			slices.SortFunc(left, func(a, b status.ObeyingLane) int { return strings.Compare(a.Worker, b.Worker) })
-			for _, l := range left {
+			for _, l := range slices.SortedFunc(maps.Values(left), func(a, b status.ObeyingLane) int {
+				return cmp.Or(strings.Compare(a.Worker, b.Worker), cmp.Compare(a.Lane, b.Lane))
+			}) {
 				owner := l.Worker
 				if owner == "" {
 					owner = "nobody has it now"

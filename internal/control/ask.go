@@ -16,6 +16,8 @@ const Unknown = -1
 // World is what somebody decides about.
 type World struct {
 	Flow       string
+	Source     string // its clusters, as aliases
+	Target     string
 	Set        *Set // what was decided so far
 	Partitions []Known
 	ID         string // of the decision that is to be made
@@ -43,13 +45,14 @@ type Request struct {
 	From        string
 	Off         bool
 	Reason      string
+	Bytes       int64 // Throttle: a second
 }
 
 // Decide makes the decision that is asked for, and says what it means. The error says what is wrong with the request, and what
 // to ask for instead.
 func (w World) Decide(r Request) (d Decision, means []string, err error) {
 	d = Decision{
-		ID: w.ID, Kind: r.Kind, Off: r.Off, At: w.Now, By: w.By, Reason: r.Reason, From: r.From,
+		ID: w.ID, Kind: r.Kind, Off: r.Off, At: w.Now, By: w.By, Reason: r.Reason, From: r.From, Bytes: r.Bytes,
 		Scope: Scope{Flow: w.Flow, Topic: r.Topic, Partition: r.Partition, First: r.First, Last: r.Last},
 	}
 	last, decided := w.Set.Last(d.Kind, d.Scope)
@@ -61,10 +64,12 @@ func (w World) Decide(r Request) (d Decision, means []string, err error) {
 	switch {
 	case r.Off && (!decided || last.Off):
 		return Decision{}, nil, w.notInForce(d)
-	case !r.Off && decided && !last.Off && r.Kind != Restart && r.Kind != Forget:
+	case !r.Off && decided && !last.Off && r.Kind != Restart && r.Kind != Forget && (r.Kind != Throttle || r.Bytes == last.Bytes):
 		return Decision{}, nil, fmt.Errorf("that is in force since %s: %s by %s", when(last.At), last.Kind, last.By)
 	case r.Kind == Pause:
 		means = w.pause(d, touched)
+	case r.Kind == Throttle:
+		means, err = w.throttle(d)
 	case r.Kind == Skip:
 		means, err = w.skip(d, touched[0])
 	case r.Kind == Restart:
@@ -218,4 +223,30 @@ func (w World) forget(d *Decision, touched []Known) ([]string, error) {
 		fmt.Sprintf("What is known of topic %s is dropped: %s. Its remote topic stays, with its records.", d.Scope.Topic, partitions(known)),
 		"That cannot be taken back: positions of groups in it are not translated any more, in either direction.",
 	}, nil
+}
+
+func (w World) throttle(d Decision) ([]string, error) {
+	switch {
+	case d.Off:
+		return []string{fmt.Sprintf("%s copies as fast as it can again.", d.Scope)}, nil
+	case d.Bytes <= 0:
+		return nil, errors.New("write a number of bytes a second, such as 50MB, or off")
+	}
+	return []string{
+		fmt.Sprintf("%s copies %s a second at most, all workers together: each of them has the share of its partitions.", d.Scope, Size(d.Bytes)),
+		"Bytes are counted as they lie on the source. Positions of groups and the ledger are not slowed down. If producers write more than that, the lag grows for as long.",
+	}, nil
+}
+
+// Size is bytes for people.
+func Size(n int64) string {
+	for _, u := range []struct {
+		unit  string
+		bytes int64
+	}{{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"kB", 1e3}} {
+		if n > 0 && n%u.bytes == 0 {
+			return fmt.Sprintf("%d %s", n/u.bytes, u.unit)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
 }

@@ -88,6 +88,15 @@ type Decision struct {
 	TopicID     TopicID // Forget: of the source topic; another one of that name is not meant
 	Bytes       int64   // Throttle: bytes a second, of all workers together
 
+	// Committed is, with Moved, where the group stood on the source then: by topic and partition the committed offset. Whatever
+	// else it has committed there later came after the move. SourceAway: the source did not tell, so these are the ones that a
+	// run had seen last.
+	Committed  map[string]map[int32]int64
+	SourceAway bool
+	// Held is, with Moved, where the group stood on the target then, by topic and partition of the source, if that was not ahead of
+	// the source: as long as it stands there it has not committed on the target since.
+	Held map[string]map[int32]int64
+
 	Offset int64 // where it stands in the topic; not part of the record
 }
 
@@ -116,6 +125,10 @@ type value struct {
 	Incarnation uint32    `json:"incarnation,omitempty"`
 	TopicID     TopicID   `json:"topic_id,omitzero"`
 	Bytes       int64     `json:"bytes,omitempty"`
+
+	Committed  map[string]map[int32]int64 `json:"committed,omitempty"`
+	SourceAway bool                       `json:"source_away,omitempty"`
+	Held       map[string]map[int32]int64 `json:"held,omitempty"`
 }
 
 // Encode gives the record of a decision.
@@ -124,6 +137,7 @@ func (d Decision) Encode() (k, v []byte, err error) {
 	v, errValue := json.Marshal(value{
 		Version: version, Supersedes: d.Supersedes, Off: d.Off, At: d.At.UTC().Truncate(time.Second), By: d.By, Reason: d.Reason,
 		From: d.From, Incarnation: d.Incarnation, TopicID: d.TopicID, Bytes: d.Bytes,
+		Committed: d.Committed, SourceAway: d.SourceAway, Held: d.Held,
 	})
 	return k, v, errors.Join(errKey, errValue)
 }
@@ -142,6 +156,7 @@ func Decode(k, v []byte) (Decision, error) {
 	d := Decision{
 		ID: name.ID, Kind: name.Kind, Scope: name.Scope, Supersedes: got.Supersedes, Off: got.Off, At: got.At, By: got.By, Reason: got.Reason,
 		From: got.From, Incarnation: got.Incarnation, TopicID: got.TopicID, Bytes: got.Bytes,
+		Committed: got.Committed, SourceAway: got.SourceAway, Held: got.Held,
 	}
 	switch {
 	case got.Version != version:

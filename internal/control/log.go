@@ -2,6 +2,7 @@ package control
 
 import (
 	"cmp"
+	"encoding/hex"
 	"maps"
 	"slices"
 
@@ -213,6 +214,14 @@ func (s *Set) Incarnation(unix int64) uint32 {
 
 // Forgotten are the topics that have ended, by decision.
 func (s *Set) Forgotten() []Decision { return s.of(Forget, func(Scope) bool { return true }) }
+
+// Ended says that a topic of that id has ended, by decision. The id is as Kafka has it, in hexadecimal digits.
+func (s *Set) Ended(topic, id string) bool {
+	return slices.ContainsFunc(s.Forgotten(), func(d Decision) bool { return d.Scope.Topic == topic && hex.EncodeToString(d.TopicID[:]) == id })
+}
+
+// AllMoved are the decisions about groups that live on the target.
+func (s *Set) AllMoved() []Decision { return s.of(Moved, func(Scope) bool { return true }) }
 
 // Moved says that a group lives on the target.
 func (s *Set) Moved(group string) (Decision, bool) {

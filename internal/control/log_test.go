@@ -202,3 +202,52 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestThrottleIsReplaced: another bound takes the place of one that is in force; the same one is told so.
+func TestThrottleIsReplaced(t *testing.T) {
+	l := NewLog([16]byte{1})
+	ask := func(bytes int64, off bool) (means []string, err error) {
+		w := World{Flow: "A->B", Set: l.Set("A->B"), ID: fmt.Sprint(l.end), Now: time.Unix(1_800_000_000, 0), By: "ann@ops1"}
+		d, means, err := w.Decide(Request{Kind: Throttle, Partition: AllPartitions, Bytes: bytes, Off: off})
+		if err == nil {
+			add(t, l, d)
+		}
+		return means, err
+	}
+	inForce := func(want int64) {
+		t.Helper()
+		if d, is := l.Set("A->B").Throttle(); d.Bytes != want || is != (want > 0) {
+			t.Errorf("%+v %t, want %d", d, is, want)
+		}
+	}
+	if _, err := ask(0, true); err == nil || err.Error() != "no throttle of flow A->B is in force" {
+		t.Error(err)
+	}
+	if _, err := ask(0, false); err == nil {
+		t.Error("0 bytes a second are decided")
+	}
+	inForce(0)
+	if means, err := ask(50_000_000, false); err != nil || means[0] != "flow A->B copies 50 MB a second at most, all workers together: each of them has the share of its partitions." {
+		t.Error(means, err)
+	}
+	inForce(50_000_000)
+	if _, err := ask(50_000_000, false); err == nil {
+		t.Error("the same is decided again")
+	}
+	if _, err := ask(1<<20, false); err != nil {
+		t.Error(err)
+	}
+	inForce(1 << 20)
+	if _, err := ask(0, true); err != nil {
+		t.Error(err)
+	}
+	inForce(0)
+}
+
+func TestSize(t *testing.T) {
+	for n, want := range map[int64]string{50_000_000: "50 MB", 1 << 20: "1 MiB", 64 << 20: "64 MiB", 5e9: "5 GB", 1 << 30: "1 GiB", 3000: "3 kB", 2048: "2 KiB", 7: "7 bytes", 0: "0 bytes"} {
+		if got := Size(n); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
+	}
+}

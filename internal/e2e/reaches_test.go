@@ -16,16 +16,16 @@ func (f *flow) reaches(group, topic string, partition int32, x int64) {
 	f.until(60*time.Second, fmt.Sprintf("%s at %d of %s-%d on the target", group, x, topic, partition), func(ctx context.Context) (bool, string) {
 		at, err := f.position(ctx, group, topic, partition)
 		if err == nil && at > x {
-			err = f.checked(ctx, spot{group, topic, partition}, at)
+			err = f.lawful(ctx, spot{group, topic, partition}, at)
 			return err == nil, fmt.Sprintf("at %d, %v", at, err)
 		}
 		return err == nil && at == x, fmt.Sprintf("at %d, %v", at, err)
 	})
 }
 
-// checked says what is wrong with a position on the target, by the records of both sides and what the group committed last on
+// lawful says what is wrong with a position on the target, by the records of both sides and what the group committed last on
 // the source.
-func (f *flow) checked(ctx context.Context, s spot, at int64) error {
+func (f *flow) lawful(ctx context.Context, s spot, at int64) error {
 	scl, tcl := f.scl, f.tcl
 	if scl == nil {
 		scl, tcl = f.reads().Client(f.tb), f.targetClient()

@@ -43,24 +43,36 @@ func newDecisions(f *flow) (*decisions, error) {
 
 // read is what a lane asks when it is taken over.
 func (d *decisions) read(ctx context.Context) (*control.Set, error) {
+	began := time.Now()
 	log, err := controls.Read(ctx, d.client, control.TopicName(d.flow.cfg.Source))
 	if err != nil {
 		return nil, err
 	}
-	return log.Set(d.flow.cfg.Name().String()), nil
+	s := log.Set(d.flow.cfg.Name().String())
+	d.flow.positions.obey(ctx, s, began)
+	return s, nil
 }
 
-// follow tells the lanes of new decisions.
+// follow tells the lanes of new decisions, once those about groups are obeyed: a lane says for both that they are in force.
 func (d *decisions) follow(ctx context.Context) error {
 	var have controls.Mark
+	var set *control.Set
 	for pause.For(ctx, controlsEvery) {
+		began := time.Now()
 		log, err := controls.News(ctx, d.client, control.TopicName(d.flow.cfg.Source), &have)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // the end of ctx is the end of the work
 		}
 		d.note(err)
+		if err != nil {
+			continue
+		}
 		if log != nil {
-			d.flow.mirror.SetControls(log.Set(d.flow.cfg.Name().String()))
+			set = log.Set(d.flow.cfg.Name().String())
+		}
+		d.flow.positions.obey(ctx, set, began)
+		if log != nil {
+			d.flow.mirror.SetControls(set)
 		}
 	}
 	return nil

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/config"
+	"tidemark/internal/control"
 	"tidemark/internal/events"
 	"tidemark/internal/groups"
 	"tidemark/internal/kafka"
@@ -61,6 +63,12 @@ func newPositions(f *flow) (*positions, error) {
 	}
 	f.closers = append(f.closers, p.rows.Close)
 	return p, nil
+}
+
+// obey takes what people have decided about groups, as a read that began at a time had it.
+func (p *positions) obey(ctx context.Context, s *control.Set, began time.Time) {
+	p.reader.Obey(s)
+	p.owner.Obey(ctx, s, began)
 }
 
 func (p *positions) run(ctx context.Context) error {

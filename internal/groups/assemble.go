@@ -61,7 +61,7 @@ func (o *Owner) due() []*work {
 	var out []*work
 	for _, id := range ids {
 		live, info := now.Positions[id], now.Groups[id]
-		if !o.owns(id) || len(live)+len(info.Unread)+len(gone[id]) == 0 {
+		if !o.owns(id) || !o.informed(id) || len(live)+len(info.Unread)+len(gone[id]) == 0 {
 			continue
 		}
 		g := o.groups[id]

@@ -25,6 +25,7 @@ func BenchmarkIdle(b *testing.B) {
 			o.Apply(keyOf(g, p), new(made(int64(p), exact(1))))
 		}
 	}
+	o.Obey(b.Context(), nil, time.Now())
 	o.Take(s)
 	clear(o.dirty)
 	b.ReportAllocs()

@@ -27,9 +27,13 @@ func (o *Owner) Retention(d time.Duration) {
 }
 
 // keeps says whether a row is kept although the source holds no such commit any more. It is the one place that decides how long:
-// for as long as the row has a place and the file does not leave the group or the topic out.
+// for as long as the row has a place, the file does not leave the group or the topic out, and nobody has decided that the group has
+// moved, so that its own commits on the target say where it is, or that the topic has ended.
 func (o *Owner) keeps(key verdicts.Key, row verdicts.Row, now Snapshot) bool {
 	if key.Partition == verdicts.WholeGroup || !row.Verdict.HasPosition() || now.leavesOut(key.Group) {
+		return false
+	}
+	if _, moved := o.moved[key.Group]; moved || o.ended[topic{key.Topic, row.SourceTopic}] {
 		return false
 	}
 	fate, known := o.env.Topic(key.Topic)

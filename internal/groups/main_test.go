@@ -192,7 +192,15 @@ func (f *fix) newOwner(write bool) *Owner {
 	}
 	f.clock.pass(reading)
 	f.env.owner = o
+	o.Obey(f.Context(), nil, f.clock.now())
 	return o
+}
+
+// takes has the owner take all of its groups' lane over, as another process left it, with what people have decided.
+func (f *fix) takes(lane int32) {
+	f.owner.Own(lane, true)
+	f.clock.pass(time.Millisecond)
+	f.owner.Obey(f.Context(), f.owner.controls, f.clock.now())
 }
 
 func orders(p int32) partition.ID { return partition.ID{Topic: "orders", Partition: p} }

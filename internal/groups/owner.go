@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"tidemark/internal/control"
 	"tidemark/internal/events"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
@@ -74,6 +75,12 @@ type Owner struct {
 	dirty   map[string]bool
 	groups  map[string]*group
 	judged  int // groups whose state was noted, since the start
+
+	controls *control.Set                // what people have decided
+	moved    map[string]control.Decision // groups that live on the target
+	ended    map[topic]bool              // topics that were forgotten
+	heard    time.Time                   // when the last read of that began; zero: it was never read
+	writing  map[string]chan struct{}    // groups that are being written, each closed when that is done
 }
 
 // group is what this process knows about one group that it owns.
@@ -102,6 +109,7 @@ func NewOwner(target *kafka.Client, env Environment, lanes int32, write bool, bu
 		target: target, env: env, lanes: lanes, sync: write, events: bus, now: time.Now, wake: make(chan struct{}, 1),
 		owned: map[int32]time.Time{}, rows: map[verdicts.Key]verdicts.Row{}, missing: map[verdicts.Key]int{},
 		told: map[verdicts.Key]time.Time{}, unknown: map[string]time.Time{}, dirty: map[string]bool{}, groups: map[string]*group{},
+		writing: map[string]chan struct{}{},
 	}
 	o.Retention(0)
 	return o

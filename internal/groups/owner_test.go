@@ -245,7 +245,7 @@ func TestLaneMovesAway(t *testing.T) {
 	f.others("g", orders(0), 111, -1) // the other process; equal to nothing that we know
 	f.env.since()
 
-	f.owner.Own(lane, true)
+	f.takes(lane)
 	f.commit("g", orders(0), 50)
 	f.poll()
 	f.judge("g", orders(0), 50, exact(55))

@@ -80,6 +80,7 @@ type Reader struct {
 	failing  int    // groups
 	away     string // why the source does not answer at all; empty while it does
 	answered time.Time
+	moved    map[string]bool // groups that live on the target
 }
 
 // NewReader makes a Reader of the groups whose names are accepted; the others are listed with the rule that excludes them.
@@ -196,6 +197,7 @@ func (r *Reader) keep(s *Snapshot, g string, got map[partition.ID]kafka.Committe
 
 // tell logs trouble when it appears, changes or ends, and a right that is missing for each group that it is missing on.
 func (r *Reader) tell(failed map[string]error, partial *kafka.ErrBrokers) {
+	failed = r.missed(failed)
 	said, denied, fresh := "", map[string]bool{}, 0
 	for g, err := range failed {
 		said = err.Error()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -42,7 +43,7 @@ type view struct {
 // Round judges the groups that are due and writes what is to be written. The error says that the target could not be
 // asked about some groups; those stay due.
 func (o *Owner) Round(ctx context.Context) error {
-	due := o.due()
+	due := slices.DeleteFunc(o.due(), o.left)
 	o.post()
 	if len(due) == 0 {
 		return nil
@@ -179,10 +180,15 @@ func (o *Owner) one(ctx context.Context, w *work, v view) error {
 	case translate.NotTried, translate.Waiting, translate.Active:
 	}
 	if len(commits) > 0 {
-		if err := o.may(w, v); err != nil {
+		written, err := o.begin(w, v)
+		if errors.Is(err, errMoved) {
+			return nil // it is due again, for that
+		}
+		if err != nil {
 			return err
 		}
 		done, err := o.write(ctx, w.id, commits)
+		written()
 		maps.Copy(w.g.wrote, done)
 		if plan.Refresh && err == nil {
 			w.g.renewed = v.at
@@ -250,20 +256,30 @@ func passes(err error) bool {
 	return c == kafka.Retry || c == kafka.Refresh
 }
 
-// may says why a group may not be written any more, nil if it may: it is still ours, and the look is recent.
-func (o *Owner) may(w *work, v view) error {
+// begin begins to write a group, or says why it may not be written any more: it is not ours, or has moved, or the look is old.
+func (o *Owner) begin(w *work, v view) (done func(), err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.groups[w.id] != w.g {
-		return fmt.Errorf("group %q is not ours any more", w.id)
+		return nil, fmt.Errorf("group %q is not ours any more", w.id)
 	}
 	if !o.env.Leased() {
-		return errors.New("the lease of this process ran out")
+		return nil, errors.New("the lease of this process ran out")
 	}
 	if age := o.now().Sub(v.at); age >= patience {
-		return fmt.Errorf("the target took %v to say how its groups stand", age.Round(time.Millisecond))
+		return nil, fmt.Errorf("the target took %v to say how its groups stand", age.Round(time.Millisecond))
 	}
-	return nil
+	if _, moved := o.moved[w.id]; moved {
+		return nil, errMoved
+	}
+	written := make(chan struct{})
+	o.writing[w.id] = written
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.writing, w.id)
+		close(written)
+	}, nil
 }
 
 // write commits the whole group with one request. It is the one place where positions of the target are changed, so that

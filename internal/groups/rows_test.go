@@ -183,7 +183,7 @@ func TestRowsOfTheLogComeFirst(t *testing.T) {
 	f := newFix(t)
 	lane := f.owner.lane("g")
 	f.owner.Own(lane, false)
-	f.owner.Own(lane, true)
+	f.takes(lane)
 	f.commit("g", partition.ID{Topic: "logs"}, 10)
 	f.poll()
 	f.round()
@@ -196,7 +196,7 @@ func TestRowsOfTheLogComeFirst(t *testing.T) {
 		t.Errorf("the log has the row, and it was published: %v", rows)
 	}
 	f.owner.Own(lane, false)
-	f.owner.Own(lane, true)
+	f.takes(lane)
 	f.poll()
 	f.round()
 	f.clock.pass(reading)

@@ -6,6 +6,7 @@ import (
 
 	"tidemark/internal/control"
 	"tidemark/internal/controls"
+	"tidemark/internal/ledger"
 	"tidemark/internal/status"
 	"tidemark/internal/topiclog"
 )
@@ -32,6 +33,7 @@ func (r *Reader) Controls(ctx context.Context) (status.Controls, error) {
 	if err != nil {
 		return out, err
 	}
+	out.Owner = func(group string) int32 { return ledger.GroupLane(group, n) }
 	contents, trouble, err := r.readLedger(ctx, topiclog.All(n), nil)
 	if err != nil {
 		return out, err
@@ -62,6 +64,16 @@ func (r *Reader) Controls(ctx context.Context) (status.Controls, error) {
 	}
 	out.Tell()
 	return out, nil
+}
+
+// decided is what people have decided, for snapshots that are about something else: where it cannot be read that is a note.
+func (r *Reader) decided(ctx context.Context, h *status.Header) *control.Set {
+	log, err := controls.Read(ctx, r.target, control.TopicName(r.flow.Source))
+	if err != nil {
+		h.Notes = append(h.Notes, "what people have decided is not known, which groups have moved among it: "+err.Error())
+		return nil
+	}
+	return log.Set(r.flow.Name().String())
 }
 
 // Selected are the topics that the source has and the flow takes. known is false where the source does not answer.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tidemark/internal/config/report"
+	"tidemark/internal/control"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
@@ -41,6 +42,8 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 	var owners *members
 	var ownersErr error
 	var src sourceTopics
+	var notes status.Header // of what is read at the same time
+	var decided *control.Set
 	g, gctx := errgroup.WithContext(ctx)
 	read := make([]int64, n) // how far
 	g.Go(func() (err error) {
@@ -52,13 +55,17 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 		return nil
 	})
 	g.Go(func() error {
+		decided = r.decided(gctx, &notes)
+		return nil
+	})
+	g.Go(func() error {
 		src = r.sourceTopics(gctx)
 		return nil
 	})
 	if err := g.Wait(); err != nil {
 		return out, err
 	}
-	out.Source = src.answer.Source
+	out.Source, out.Notes = src.answer.Source, append(out.Notes, notes.Notes...)
 	out.NotMirrored, out.Missing = src.leftOut, src.missing
 	if ownersErr != nil {
 		out.Notes = append(out.Notes, "who owns the lanes now is not known: "+ownersErr.Error())
@@ -76,6 +83,8 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 	}
 	out.Damage = r.damaged(contents)
 	rows := r.partitionRows(contents, n, out.Lanes, src)
+	leaveOutEnded(rows, decided)
+	out.Throttle = throttleOf(decided)
 	if err := r.ends(ctx, &out.Header, rows); err != nil {
 		return out, err
 	}
@@ -83,8 +92,10 @@ func (r *Reader) Flow(ctx context.Context) (status.Flow, error) {
 		asOfAnswer(rows, owners.silent())
 	}
 	r.tombstones(ctx, &out.Header, rows)
-	if err := r.standing(ctx, &out.Header, contents, read, rows); err != nil {
-		return out, err
+	if out.Throttle == nil { // with it a partition can wait its turn for longer than anybody looks
+		if err := r.standing(ctx, &out.Header, contents, read, rows); err != nil {
+			return out, err
+		}
 	}
 	for _, row := range rows {
 		out.Partitions = append(out.Partitions, row.Partition)

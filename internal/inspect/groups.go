@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/internal/consumer"
+	"tidemark/internal/control"
 	"tidemark/internal/kafka"
 	"tidemark/internal/ledger"
 	"tidemark/internal/partition"
@@ -111,11 +112,14 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 	out.Trouble, out.Damage = found.trouble, found.damage
 	r.current(ctx, &out.Header, found.by)
 	r.leaveOut(found.by)
+	decided := r.decided(ctx, &out.Header)
+	forgetEnded(found.by, decided)
 	out.NoWorker = r.noWorker(ctx, &out.Header, found.lanes)
-	b := &gathered{reader: r, at: out.At, missing: r.noVerdict(out.NoWorker), groups: map[string]map[partition.ID]*status.Position{}, denied: map[string]string{}}
+	b := &gathered{reader: r, at: out.At, decided: decided, missing: r.noVerdict(out.NoWorker), groups: map[string]map[partition.ID]*status.Position{}, denied: map[string]string{}}
 	for _, name := range names {
 		b.group(name)
 	}
+	b.addMoved(decided, names)
 	whole := map[string]string{}
 	for key, row := range found.by {
 		if key.Partition == verdicts.WholeGroup {
@@ -148,7 +152,7 @@ func (r *Reader) Groups(ctx context.Context, names []string) (status.Groups, err
 	if err := b.sourceEnds(ctx, &out.Header); err != nil {
 		return out, err
 	}
-	out.Groups, out.NotWritten = b.list(states, on, names, deleted), r.notWritten()
+	out.Groups, out.NotWritten = b.list(states, on, names, endedToo(deleted, decided, out.Source.Reached)), r.notWritten()
 	return out, nil
 }
 
@@ -178,6 +182,7 @@ func (r *Reader) notWritten() string {
 type gathered struct {
 	reader  *Reader
 	at      time.Time
+	decided *control.Set
 	missing string // why a position that the source has can have no verdict
 	groups  map[string]map[partition.ID]*status.Position
 	denied  map[string]string // groups whose positions on the source may not be read, and which right is missing
@@ -326,6 +331,7 @@ func (b *gathered) list(states map[string]kafka.Group, on target, names []string
 		slices.SortFunc(g.Positions, func(a, b status.Position) int {
 			return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 		})
+		g.Moved = movedOf(b.decided, id, b.groups[id])
 		g.TargetOnly, g.AtHome = b.targetOnly(on.positions[id], b.groups[id], deleted), b.reader.atHome(on.positions[id])
 		out = append(out, g)
 	}

@@ -65,7 +65,7 @@ func (w *world) findings(groups ...string) string {
 
 func TestGroupOnTheTarget(t *testing.T) {
 	// Each world has a target of its own, so its address is taken out of what is said.
-	const takeBack = "group app: if it has moved to B for good, leave it as it is; if that was a rehearsal, take it back while the group has no members on B: kafka-consumer-groups.sh --bootstrap-server TARGET --group app --topic A.orders --delete-offsets; a run then commits the translated offsets within a minute"
+	const takeBack = "group app: if it has moved to B for good, say so (tidemark moved flow.yaml app); if that was a rehearsal, take it back while the group has no members on B: kafka-consumer-groups.sh --bootstrap-server TARGET --group app --topic A.orders --delete-offsets; a run then commits the translated offsets within a minute"
 	const leave = "group app: leave its offsets on B as they are: they may be the only ones, nothing would write them again"
 	ahead := "group app, orders-0: the target's own commit is ahead by 2: the group would resume there at offset 7, not at 5\n" + takeBack
 	beyond := "group app, orders-0: the target's own commit is offset 12, beyond the log's end there, 9: a consumer that resumes there falls back on its reset rule\n" +
@@ -117,7 +117,7 @@ func TestGroupActiveOnTheTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const lives = "group app has members on B (Stable): its position there is theirs, and what it commits on A is not carried; unless it has moved, stop them"
+	lives := "group app has members on B (Stable): its position there is theirs, and what it commits on A is not carried; stop them, or if it has moved say so: " + got.Command("moved", "app")
 	if f := got.Findings(); len(f) != 2 || !strings.Contains(f[0], "no commit on the target is known, it has to be 5; the group is Stable there") || f[1] != lives {
 		t.Errorf("findings: %q", f)
 	}

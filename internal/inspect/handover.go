@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"tidemark/internal/control"
 	"tidemark/internal/kafka"
 	"tidemark/internal/partition"
 	"tidemark/internal/status"
@@ -33,6 +34,8 @@ func (r *Reader) Handover(ctx context.Context, names []string, prefix string) (s
 	out.Trouble, out.Damage = found.trouble, found.damage
 	r.current(ctx, &out.Header, found.by)
 	r.leaveOut(found.by)
+	decided := r.decided(ctx, &out.Header)
+	forgetEnded(found.by, decided)
 	out.Worker = r.noWorker(ctx, &out.Header, found.lanes) == ""
 	rows := map[string][]verdicts.Key{}
 	for _, name := range names {
@@ -46,7 +49,7 @@ func (r *Reader) Handover(ctx context.Context, names []string, prefix string) (s
 		return out, err
 	}
 	for _, group := range slices.Sorted(maps.Keys(rows)) {
-		out.Groups = append(out.Groups, on.hand(group, prefix, rows[group], found.by))
+		out.Groups = append(out.Groups, on.hand(group, prefix, rows[group], found.by, decided))
 	}
 	return out, nil
 }
@@ -82,7 +85,7 @@ func (r *Reader) handedTo(ctx context.Context, groups []string, prefix string) (
 }
 
 // hand plans one group.
-func (on receivers) hand(group, prefix string, keys []verdicts.Key, by map[verdicts.Key]verdicts.Row) status.Handed {
+func (on receivers) hand(group, prefix string, keys []verdicts.Key, by map[verdicts.Key]verdicts.Row, decided *control.Set) status.Handed {
 	out := status.Handed{Group: group, As: prefix + group, Positions: []status.HandedPosition{}}
 	at, exists := on.groups[out.As]
 	plan := translate.Group{Target: translate.TargetGroup{
@@ -114,6 +117,9 @@ func (on receivers) hand(group, prefix string, keys []verdicts.Key, by map[verdi
 	if len(keys) == 0 {
 		out.State = "no run has written a position of it"
 		return out
+	}
+	if d, is := decided.Moved(out.As); is {
+		out.State = fmt.Sprintf("moved to the target on %s by %s: its positions there are its own", d.At.UTC().Format("2006-01-02"), d.By)
 	}
 	if out.State != "" {
 		return out

@@ -113,10 +113,11 @@ func (r *Reader) groupsMM2(ctx context.Context, out status.Groups, names []strin
 	}
 	out.Basis, out.Damage = status.BasisCheckpoints, damage
 	of := slices.DeleteFunc(left.All(), func(c mm2.Checkpoint) bool { return len(names) > 0 && !slices.Contains(names, c.Group) })
-	b := &gathered{reader: r, at: out.At, missing: "MirrorMaker 2 has written no checkpoint of this position", groups: map[string]map[partition.ID]*status.Position{}, denied: map[string]string{}}
+	b := &gathered{reader: r, at: out.At, decided: r.decided(ctx, &out.Header), missing: "MirrorMaker 2 has written no checkpoint of this position", groups: map[string]map[partition.ID]*status.Position{}, denied: map[string]string{}}
 	for _, name := range names {
 		b.group(name)
 	}
+	b.addMoved(b.decided, names)
 	take := func(c mm2.Checkpoint, v translate.Verdict) {
 		p, at := r.checkpoint(&left, c, v), r.mirrorMaker.SourceOf(c)
 		if was := b.group(c.Group)[at]; was != nil {

@@ -177,6 +177,7 @@ func (r *Reader) again(ctx context.Context, h *status.Header, b *gathered, on ta
 		return err
 	}
 	r.current(ctx, h, found.by)
+	forgetEnded(found.by, b.decided)
 	for key, row := range found.by {
 		if key.Partition == verdicts.WholeGroup {
 			continue

@@ -31,6 +31,9 @@ func (r *Reader) Translate(ctx context.Context, group string) (status.Translatio
 	if err != nil {
 		return out, err
 	}
+	if out.Moved = movedOf(r.decided(ctx, &out.Header), group, nil); out.Moved != nil {
+		out.Notes = append(out.Notes, out.MovedNote())
+	}
 	out, err = r.translate(ctx, out)
 	ownCommits(&out, on)
 	return out, err

@@ -20,6 +20,7 @@ type controlsChanged struct{}
 // SetControls says what people have decided, as the controls topic had it when it was read. It is passed on to the lanes,
 // which say in the ledger once it is in force.
 func (f *Flow) SetControls(s *control.Set) {
+	f.heard(s)
 	f.mu.Lock()
 	f.controls = s
 	f.mu.Unlock()
@@ -41,6 +42,7 @@ func (l *Lane) readControls(ctx context.Context) error {
 		return fmt.Errorf("this build does not know how to obey %s: run the build that wrote it, or a newer one", unknown[0])
 	}
 	l.controls = s
+	f.heard(s)
 	return nil
 }
 

@@ -91,6 +91,7 @@ type Flow struct {
 	fetcher              *wire.Fetcher
 	producer             *wire.Producer
 	budget               *wire.Budget
+	rate                 *wire.Rate // of what is read from the source
 	builder              *batch.Builder
 	lease                Lease
 	syncs                SyncSink
@@ -105,6 +106,7 @@ type Flow struct {
 	existing   map[partition.ID][16]byte // every partition of the source and its topic's id; only kept with FromEnd
 	commits    map[partition.ID][]verdicts.Commit
 	controls   *control.Set // as heard last
+	decided    *control.Set // as a lane or the flow heard last: what is decided for the flow as a whole
 	counters   Counters
 	unread     outage
 	waits      map[int32]string // what lanes are about that do not run, as they have reported
@@ -148,12 +150,12 @@ func NewFlow(s Settings, c Clients, lease Lease, syncs SyncSink, log *slog.Logge
 	}
 	f.sourceNet = wire.New(c.Reads, c.SourceMeta, log)
 	f.targetNet = wire.New(c.Writes, c.TargetMeta, log)
-	f.budget = wire.NewBudget(s.MemoryBytes)
+	f.budget, f.rate = wire.NewBudget(s.MemoryBytes), &wire.Rate{}
 	var isolation int8
 	if s.Committed {
 		isolation = 1
 	}
-	f.fetcher = f.sourceNet.NewFetcher(wire.FetchOptions{Isolation: isolation, MaxWait: s.FetchWait, MinBytes: s.FetchMinBytes, MaxBytes: s.FetchBytes, PartitionMaxBytes: s.PartitionFetchBytes, Budget: f.budget}, f.sink)
+	f.fetcher = f.sourceNet.NewFetcher(wire.FetchOptions{Isolation: isolation, MaxWait: s.FetchWait, MinBytes: s.FetchMinBytes, MaxBytes: s.FetchBytes, PartitionMaxBytes: s.PartitionFetchBytes, Budget: f.budget, Rate: f.rate}, f.sink)
 	f.producer = f.targetNet.NewProducer(wire.ProduceOptions{Depth: 2, RequestBytes: s.RequestBytes, Allowed: lease.Valid})
 	return f
 }
@@ -179,6 +181,7 @@ func (f *Flow) Totals() *Counters { return &f.counters }
 func (f *Flow) SetPartitions(ps map[partition.ID]Partition) {
 	f.mu.Lock()
 	f.partitions = ps
+	f.pace()
 	f.mu.Unlock()
 	f.tell(func(l *Lane) { l.post(partitionsChanged{}) })
 }
@@ -271,6 +274,7 @@ func (f *Flow) register(l *Lane) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lanes[l.n] = l
+	f.pace()
 }
 
 func (f *Flow) unregister(l *Lane) {
@@ -278,6 +282,7 @@ func (f *Flow) unregister(l *Lane) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.lanes, l.n)
+	f.pace()
 	for tp, fd := range f.feeds {
 		if fd.lane == l {
 			delete(f.feeds, tp)

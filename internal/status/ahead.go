@@ -48,8 +48,8 @@ func (h Header) undo(group string, topics []string) string {
 	for _, t := range topics {
 		b.WriteString(" --topic " + prose.ShellWord(t))
 	}
-	return fmt.Sprintf("group %[1]s: if it has moved to %[2]s for good, leave it as it is; if that was a rehearsal, take it back while the group has no members on %[2]s: %[3]s --group %[4]s%[5]s --delete-offsets%[6]s; a run then commits the translated offsets within a minute",
-		Printable(group), Printable(on.Alias), on.command("kafka-consumer-groups.sh"), prose.ShellWord(group), b.String(), on.login())
+	return fmt.Sprintf("group %[1]s: if it has moved to %[2]s for good, say so (%[7]s); if that was a rehearsal, take it back while the group has no members on %[2]s: %[3]s --group %[4]s%[5]s --delete-offsets%[6]s; a run then commits the translated offsets within a minute",
+		Printable(group), Printable(on.Alias), on.command("kafka-consumer-groups.sh"), prose.ShellWord(group), b.String(), on.login(), h.Command("moved", group))
 }
 
 // restorable says whether a run writes the translated offset again if the target's commit of the position is deleted.
@@ -116,6 +116,9 @@ func (g Group) targetOnly() []string {
 // Ahead says where the group would not resume at the translated offset, because its own commit on the target is ahead of
 // it or beyond the log's end. Where the group has members there that is left to it, and still said.
 func (t Translation) Ahead() []string {
+	if t.Moved != nil {
+		return nil // and said
+	}
 	if !consumer.Active(t.TargetState) {
 		return t.ahead()
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	takeBack = "group g: if it has moved to B for good, leave it as it is; if that was a rehearsal, take it back while the group has no members on B: kafka-consumer-groups.sh --bootstrap-server b1:9092,b2:9092 --group g --topic A.orders --delete-offsets; a run then commits the translated offsets within a minute"
-	lives    = "group g has members on B (Stable): its position there is theirs, and what it commits on A is not carried; unless it has moved, stop them"
+	takeBack = "group g: if it has moved to B for good, say so (tidemark moved 'my flow.yaml' --flow A:B g); if that was a rehearsal, take it back while the group has no members on B: kafka-consumer-groups.sh --bootstrap-server b1:9092,b2:9092 --group g --topic A.orders --delete-offsets; a run then commits the translated offsets within a minute"
+	lives    = "group g has members on B (Stable): its position there is theirs, and what it commits on A is not carried; stop them, or if it has moved say so: tidemark moved 'my flow.yaml' --flow A:B g"
 	leave    = "group g: leave its offsets on B as they are: they may be the only ones, nothing would write them again"
 )
 

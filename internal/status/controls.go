@@ -17,8 +17,10 @@ type Controls struct {
 	Lanes     []ObeyingLane `json:"lanes"` // none where the flow never ran
 	Unknown   []string      `json:"unknown,omitempty"`
 
-	Set   *control.Set    `json:"-"`
-	Known []control.Known `json:"-"` // the partitions that the ledger knows: their names and topic ids only
+	Set *control.Set `json:"-"`
+	// Owner is the lane whose owner writes a group's positions.
+	Owner func(group string) int32 `json:"-"`
+	Known []control.Known          `json:"-"` // the partitions that the ledger knows: their names and topic ids only
 }
 
 // Decision is one of them.
@@ -29,8 +31,9 @@ type Decision struct {
 	At     time.Time `json:"at"`
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
-	From   string    `json:"from,omitempty"` // of a restart
-	State  string    `json:"state"`          // in force, waits, ended or void
+	From   string    `json:"from,omitempty"`  // of a restart
+	Bytes  int64     `json:"bytes,omitempty"` // of a throttle, a second
+	State  string    `json:"state"`           // in force, waits, ended or void
 	Waits  []int32   `json:"waits_for_lanes,omitempty"`
 }
 
@@ -49,10 +52,10 @@ type ObeyingLane struct {
 	Below  int64  `json:"obeys_below"`      // offset of the topic: everything below is in force
 }
 
-// Disobey are the lanes that do not obey a decision yet.
+// Disobey are the lanes that do not obey a decision yet. One about a group is obeyed by the owner of that group.
 func (c *Controls) Disobey(d control.Decision) (out []ObeyingLane) {
 	for _, l := range c.Lanes {
-		if l.Below <= d.Offset {
+		if l.Below <= d.Offset && (d.Kind != control.Moved || c.Owner(d.Scope.Group) == l.Lane) {
 			out = append(out, l)
 		}
 	}
@@ -72,7 +75,7 @@ func (c *Controls) Tell() {
 		void[d.ID] = true
 	}
 	for _, d := range c.Set.All() {
-		t := Decision{ID: d.ID, Kind: string(d.Kind), About: d.Scope.String(), At: d.At, By: d.By, Reason: d.Reason, From: d.From, State: DecisionInForce}
+		t := Decision{ID: d.ID, Kind: string(d.Kind), About: d.Scope.String(), At: d.At, By: d.By, Reason: d.Reason, From: d.From, Bytes: d.Bytes, State: DecisionInForce}
 		if d.Off {
 			t.Kind = "end of " + t.Kind
 		}
@@ -110,6 +113,9 @@ func (c Controls) Text() string {
 		what := d.Kind
 		if d.From != "" {
 			what += " from " + d.From
+		}
+		if d.Bytes > 0 {
+			what += " to " + control.Size(d.Bytes) + " a second"
 		}
 		g.row(what, Printable(d.About), d.state(), d.At.UTC().Format("2006-01-02 15:04"), Printable(d.By))
 		if d.Reason != "" {

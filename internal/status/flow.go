@@ -42,6 +42,7 @@ type Flow struct {
 	NotMirrored []Unmirror  `json:"not_mirrored,omitempty"`   // topics of the source that the flow leaves out; needs the source
 	Missing     []Missing   `json:"missing_topics,omitempty"` // topics that the file names, and that the source does not have; needs the source
 	Damage      []Damage    `json:"damage,omitempty"`         // records of the ledger that cannot be used
+	Throttle    *Throttle   `json:"throttle,omitempty"`       // how fast somebody has decided that the flow may copy; nil: as it can
 	// MirrorMaker is a topic on the target that a MirrorMaker 2 has left for this flow. It is looked for where there is no ledger.
 	MirrorMaker string `json:"mirrormaker,omitempty"`
 }

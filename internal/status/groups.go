@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +36,8 @@ type Group struct {
 	// AtHome: the group has committed on topics of the target's own which the flow back mirrors. Its commits on remote topics are
 	// those of an application that reads both.
 	AtHome    bool       `json:"at_home_on_target,omitempty"`
-	Positions []Position `json:"positions"` // by topic and partition
+	Moved     *Moved     `json:"moved,omitempty"` // somebody has decided that it has moved to the target; nil: nobody has
+	Positions []Position `json:"positions"`       // by topic and partition
 	// TargetOnly are the group's commits on remote topics of the flow where it has none on the source, and no verdict.
 	TargetOnly []TargetOnly `json:"target_only,omitempty"`
 }
@@ -93,7 +95,7 @@ func (p Position) Stale() bool { return p.Now != Unknown && !p.AsOf.IsZero() && 
 func (g Groups) Findings() []string {
 	out := g.flowFindings()
 	for _, x := range g.Excluded {
-		if x.Named {
+		if x.Named && !g.hasMoved(x.Group) {
 			out = append(out, "group "+x.Group+" is left out: "+x.Why)
 		}
 	}
@@ -126,23 +128,33 @@ func (g Groups) summary() string {
 	if len(g.flowFindings()) > 0 || g.Basis != "" {
 		return ""
 	}
-	all, can := 0, 0
+	all, can, moved := 0, 0, 0
 	for _, group := range g.Groups {
 		if len(group.Positions) == 0 {
 			continue
 		}
-		if all++; len(g.groupFindings(group)) == 0 {
+		all++
+		switch {
+		case group.Moved != nil:
+			moved++
+		case len(g.groupFindings(group)) == 0:
 			can++
 		}
 	}
 	text := fmt.Sprintf("%s: %d can move to %s now", count(all, "group", "groups"), can, Printable(g.Tools.Target.Alias))
-	if can < all {
-		text += fmt.Sprintf(", %d cannot (--check says why)", all-can)
+	if moved > 0 {
+		text += fmt.Sprintf(", %d moved", moved)
+	}
+	if cannot := all - can - moved; cannot > 0 {
+		text += fmt.Sprintf(", %d cannot (--check says why)", cannot)
 	}
 	return text + "\n\n"
 }
 
 func (g Groups) groupFindings(group Group) []string {
+	if group.Moved != nil {
+		return g.movedFindings(group)
+	}
 	var out []string
 	carried := false
 	said := map[string]int{}
@@ -265,7 +277,7 @@ func (p Position) waiting(now time.Time) string {
 // source is read twice, or not at all; and a stray one that commits ahead is not told from one that was moved.
 func (g Groups) runsThere(group Group) string {
 	from, to := Printable(g.Tools.Source.Alias), Printable(g.Tools.Target.Alias)
-	return fmt.Sprintf("group %s has members on %s (%s): its position there is theirs, and what it commits on %s is not carried; unless it has moved, stop them", Printable(group.Group), to, group.TargetState, from)
+	return fmt.Sprintf("group %s has members on %s (%s): its position there is theirs, and what it commits on %s is not carried; stop them, or if it has moved say so: %s", Printable(group.Group), to, group.TargetState, from, g.Command("moved", group.Group))
 }
 
 // behind says how far the target's commit is from where it has to be.
@@ -283,6 +295,11 @@ func (p Position) behind(group Group) string {
 
 // active says whether the group has members on the target, or had at the look.
 func (g Group) active() bool { return consumer.Active(g.TargetState) }
+
+// OnlyThere says whether a group has committed on the target, and the source and the verdicts know nothing of it.
+func (g Groups) OnlyThere(id string) bool {
+	return slices.ContainsFunc(g.Groups, func(group Group) bool { return group.Group == id && len(group.TargetOnly) > 0 })
+}
 
 // Alive says whether the group has members on the source, or had at the look, and so goes on committing there.
 func (g Group) Alive() bool { return consumer.Active(g.SourceState) }

@@ -18,6 +18,9 @@ func (f Flow) Text() string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, ": %s on %s, %s\n\n", f.Ledger.Topic, f.Ledger.Cluster, count(int(f.Ledger.Lanes), "lane", "lanes"))
+	if f.Throttle != nil {
+		b.WriteString(f.Throttle.text() + "\n\n")
+	}
 	b.WriteString(f.lanes())
 	b.WriteString(f.troubles())
 	b.WriteString("\n")

@@ -18,7 +18,11 @@ func (g Groups) Text() string {
 	for _, group := range g.Groups {
 		for _, p := range group.Positions {
 			rows++
-			t.row(Printable(group.Group), Printable(p.Topic), strconv.Itoa(int(p.Partition)), number(p.Committed), g.lag(p), number(p.Target), number(p.OnTarget), p.verdict(g.At))
+			verdict := p.verdict(g.At)
+			if group.Moved != nil {
+				verdict = g.movedRow(*group.Moved, p)
+			}
+			t.row(Printable(group.Group), Printable(p.Topic), strconv.Itoa(int(p.Partition)), number(p.Committed), g.lag(p), number(p.Target), number(p.OnTarget), verdict)
 		}
 	}
 	if rows == 0 {
@@ -77,6 +81,10 @@ func (g Groups) remarks() string {
 		b.WriteString(Printable(g.NotWritten) + "\n")
 	}
 	for _, group := range g.Groups {
+		if group.Moved != nil {
+			b.WriteString(g.movedRemark(group))
+			continue
+		}
 		if group.active() {
 			fmt.Fprintf(&b, "%s is %s on the target: its own commits count there\n", Printable(group.Group), Printable(group.TargetState))
 		}

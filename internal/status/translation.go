@@ -16,6 +16,7 @@ type Translation struct {
 	Without []Position `json:"without,omitempty"` // positions that have no place on the target, each with its verdict
 	// TargetState is the group's state on the target, as the target lists it; empty where the group is not there.
 	TargetState string   `json:"target_state,omitempty"`
+	Moved       *Moved   `json:"moved,omitempty"` // as in Group
 	Damage      []Damage `json:"damage,omitempty"`
 }
 
@@ -40,9 +41,11 @@ func (t Translation) Findings() []string {
 			out = append(out, partitionName(o.Topic, o.Partition)+": "+o.Sentence)
 		}
 	}
-	if !consumer.Active(t.TargetState) {
+	switch {
+	case t.Moved != nil: // where it resumes is its own
+	case !consumer.Active(t.TargetState):
 		out = append(out, t.ahead()...)
-	} else {
+	default:
 		out = append(out, t.beyond()...)
 	}
 	for _, n := range t.None() {

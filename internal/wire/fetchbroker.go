@@ -192,8 +192,11 @@ func (b *fetchBroker) fetch(ctx context.Context) error {
 	if !pause.For(ctx, b.pace.wait(time.Now(), b.last)) {
 		return ctx.Err()
 	}
+	if err := b.f.opt.Rate.wait(ctx); err != nil {
+		return err
+	}
 	first, need := b.first()
-	most := max(int64(b.f.opt.MaxBytes)>>b.ease, min(leastFetch, int64(b.f.opt.MaxBytes)))
+	most := b.f.opt.Rate.most(max(int64(b.f.opt.MaxBytes)>>b.ease, min(leastFetch, int64(b.f.opt.MaxBytes))))
 	room, err := b.f.opt.Budget.acquire(ctx, max(need, min(leastFetch, most)), max(need, most))
 	if err != nil {
 		return err

@@ -35,6 +35,8 @@ type FetchOptions struct {
 	// Budget bounds what is fetched and not released; one of 64 MiB, not
 	// shared, if nil.
 	Budget *Budget
+	// Rate bounds the record bytes a second; nil bounds nothing.
+	Rate *Rate
 }
 
 // shortWait is the longest a broker may hold a fetch that some partition is

@@ -62,6 +62,7 @@ func (b *fetchBroker) handle(buf *buffer) error {
 	}
 	b.f.mu.Unlock()
 	b.eased(resp.ThrottleMillis > 0, records)
+	b.f.opt.Rate.took(records, now)
 	b.deliver()
 	return nil
 }
