@@ -216,7 +216,7 @@ func runClass(ctx context.Context, c class, tests ...string) ([]result, error) {
 		return nil, err
 	}
 	props := map[string]string{}
-	for _, a := range c.changed {
+	for _, a := range append(c.changed, everywhere()) {
 		props[a.property] = a.value
 	}
 	results, err := java(ctx, dir, props, args...)

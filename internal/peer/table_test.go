@@ -24,7 +24,7 @@ func table(tests map[string][]string) string {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "%d of %d tests pass.\n\n| class | | changed for it |\n| --- | --- | --- |\n", pass, count)
+	fmt.Fprintf(&b, "%d of %d tests pass. In all classes %s: %s.\n\n| class | | changed for it |\n| --- | --- | --- |\n", pass, count, everywhere().what, everywhere().why)
 	for _, c := range classes() {
 		changed := []string{}
 		for _, a := range c.changed {
