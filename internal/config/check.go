@@ -19,7 +19,7 @@ const maxAlias = 100
 func (d *Draft) Check() {
 	r, c := &d.Report, d.config
 	for _, alias := range slices.Sorted(maps.Keys(c.Clusters)) {
-		checkAlias(r, alias, d.clusters[alias])
+		checkAlias(r, alias, inTopicNames(c, alias), d.clusters[alias])
 	}
 	enabled := 0
 	for i := range c.Flows {
@@ -37,12 +37,26 @@ func (d *Draft) Check() {
 	checkLoops(r, c, d.flows)
 }
 
-func checkAlias(r *report.Report, alias string, here report.At) {
+// inTopicNames says whether an alias becomes part of topic names, as all do but that of a cluster which is only written to and
+// whose flows do not name their offset syncs by it.
+func inTopicNames(c *Config, alias string) bool {
+	target := false
+	for _, f := range c.EnabledFlows() {
+		if f.Source == alias || f.Target == alias && f.EmitOffsetSyncs && f.OffsetSyncsLocation != LocationTarget {
+			return true
+		}
+		target = target || f.Target == alias
+	}
+	return !target
+}
+
+func checkAlias(r *report.Report, alias string, named bool, here report.At) {
 	switch {
 	case strings.Contains(alias, "->"):
 		r.Problem(here, fmt.Sprintf(`alias %q contains "->", which separates the two aliases of a flow`, alias), "rename the cluster")
-	case !setting.InTopicName(alias):
-		r.Problem(here, fmt.Sprintf("alias %q cannot stand in a topic name", alias), "use letters, digits, dots, underscores and hyphens")
+	case named && !setting.InTopicName(alias):
+		r.Problem(here, fmt.Sprintf("alias %q cannot stand in a topic name", alias),
+			"use letters, digits, dots, underscores and hyphens; that of a cluster which is only a target may be anything if offset syncs are kept there")
 	case len(alias) > maxAlias:
 		r.Problem(here, fmt.Sprintf("the alias has %d characters", len(alias)), fmt.Sprintf("use at most %d: it becomes part of topic names", maxAlias))
 	}

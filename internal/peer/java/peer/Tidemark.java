@@ -59,10 +59,7 @@ public class Tidemark {
         }
     }
 
-    /**
-     * The properties with what the Go test changes of them: -Dpeer.set.KEY=VALUE, without a value to take the key away, and
-     * -Dpeer.alias=TO for the one alias that a topic name cannot hold.
-     */
+    /** The properties with what the Go test changes of them: -Dpeer.set.KEY=VALUE, and "-" for VALUE to take the key away. */
     private static Map<String, String> adapted(Map<String, String> props) {
         Map<String, String> out = new HashMap<>(props);
         System.getProperties().forEach((k, v) -> {
@@ -72,14 +69,7 @@ public class Tidemark {
             Running.note("set " + key + "=" + v);
             if (v.equals("-")) out.remove(key); else out.put(key, v.toString());
         });
-        String to = System.getProperty("peer.alias");
-        String from = Arrays.stream(props.get("clusters").split(",")).map(String::trim)
-            .filter(a -> !a.matches("[A-Za-z0-9._-]+")).findFirst().orElse(null);
-        if (to == null || from == null) return out;
-        Running.note("alias " + from + " written as " + to);
-        Map<String, String> renamed = new HashMap<>();
-        out.forEach((k, v) -> renamed.put(k.replace(from, to), v.replace(from, to)));
-        return renamed;
+        return out;
     }
 
     private List<String> command(String... words) {
