@@ -93,7 +93,7 @@ func expectations() []expectation {
 		},
 		{
 			tests: "testReplicateSourceDefault", want: differs, says: "because the source cluster default is being used",
-			why: "sets `use.defaults.from=source` and wants a setting taken away from the remote topic which the source topic does not have; it stays",
+			why: "sets `use.defaults.from=source`, so the default of the source's broker should replace what was set on the remote topic; only settings that the source topic has of its own are copied",
 		},
 		{
 			classes: []string{"Forwarding"}, tests: "test*ForwardingAdmin", want: beyond,

@@ -202,14 +202,11 @@ var list = sync.OnceValues(func() ([]result, error) {
 	return java(ctx, filepath.Join(home, "list"), nil, args...)
 })
 
-// runClass runs tests of a class, all where none is named, in a JVM of their own.
-func runClass(ctx context.Context, c class, tests ...string) ([]result, error) {
+// runClass runs tests of a class in a JVM of their own.
+func runClass(ctx context.Context, c class, tests []string) ([]result, error) {
 	args := []string{"run"}
 	for _, test := range tests {
 		args = append(args, integration+c.name+"#"+test)
-	}
-	if len(tests) == 0 {
-		args = append(args, integration+c.name)
 	}
 	dir, err := os.MkdirTemp(home, c.short+"-") // a test may be run several times
 	if err != nil {

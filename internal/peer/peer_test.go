@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,8 +16,9 @@ import (
 )
 
 var (
-	all = flag.Bool("peer.all", false, "run all of Kafka's tests, and write the table in docs/from-mirrormaker.md")
-	one = flag.String("peer.test", "", "with -peer.all: only this test of each class, and no table is written")
+	all  = flag.Bool("peer.all", false, "run all of Kafka's tests, and write the table in docs/from-mirrormaker.md")
+	some = flag.String("peer.test", "", "with -peer.all: only tests whose Class.name (Base.testReplication) matches this regular expression")
+	tell = flag.Bool("peer.table", false, "write the table as the expectations have it, and run nothing")
 )
 
 // page holds the table between two markers.
@@ -34,34 +36,44 @@ func quick() []string {
 
 // TestKafkasOwn runs Kafka's tests of MirrorMaker 2: a few, or all of them with -peer.all. Each must come to what is expected.
 func TestKafkasOwn(t *testing.T) {
-	if !*all {
+	switch {
+	case *tell:
+		return
+	case !*all:
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 		defer cancel()
 		c := classes()[0]
-		results, err := runClass(ctx, c, quick()...)
+		results, err := runClass(ctx, c, quick())
 		compare(t, c, quick(), results, err)
 		return
 	}
-	tests := listed(t)
-	var whole atomic.Int32 // classes
+	names, err := regexp.Compile(*some)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, done := listed(t), atomic.Int32{}
 	t.Cleanup(func() {
-		if !t.Failed() && int(whole.Load()) == len(classes()) {
+		if !t.Failed() && *some == "" && int(done.Load()) == len(classes()) {
 			write(t, table(tests))
 		}
 	})
 	for _, c := range classes() {
+		var wanted []string
+		for _, test := range tests[c.name] {
+			if names.MatchString(c.short + "." + test) {
+				wanted = append(wanted, test)
+			}
+		}
+		if len(wanted) == 0 {
+			continue
+		}
 		t.Run(c.short, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
-			if *one != "" {
-				results, err := runClass(ctx, c, *one)
-				compare(t, c, []string{*one}, results, err)
-				return
-			}
-			results, err := runClass(ctx, c)
-			compare(t, c, tests[c.name], results, err)
-			whole.Add(1)
+			results, err := runClass(ctx, c, wanted)
+			compare(t, c, wanted, results, err)
+			done.Add(1)
 		})
 	}
 }
@@ -163,8 +175,12 @@ func TestEveryExpectationIsOfATest(t *testing.T) {
 
 // TestTableIsAsExpected: the page has what the expectations say about the tests that there are.
 func TestTableIsAsExpected(t *testing.T) {
-	if *all {
+	switch {
+	case *all:
 		return // it is being written
+	case *tell:
+		write(t, table(listed(t)))
+		return
 	}
 	text, err := os.ReadFile(page)
 	if err != nil {
