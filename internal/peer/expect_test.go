@@ -84,11 +84,11 @@ func expectations() []expectation {
 			why: "looks for metrics of MirrorMaker 2's classes in its own JVM; `tidemark status --json` says how a flow stands",
 		},
 		{
-			classes: []string{"Identity"}, tests: "testReplication", want: differs,
+			classes: []string{"Identity"}, tests: "testReplication", want: differs, says: "Could not find enough records. found 0, expected 1",
 			why: "waits for heartbeats of a direction that is not enabled; they say that a flow runs, so they are written for enabled ones only",
 		},
 		{
-			classes: []string{"ExactlyOnce"}, tests: "testReplication", want: beyond,
+			classes: []string{"ExactlyOnce"}, tests: "testReplication", want: beyond, says: "Connect's REST to alter",
 			why: "its last part alters offsets through Connect's REST; `tidemark restart --from` does it here. All before that passes",
 		},
 		{
@@ -96,11 +96,11 @@ func expectations() []expectation {
 			why: "sets `use.defaults.from=source`, so the default of the source's broker should replace what was set on the remote topic; only settings that the source topic has of its own are copied",
 		},
 		{
-			classes: []string{"Forwarding"}, tests: "test*ForwardingAdmin", want: beyond,
+			classes: []string{"Forwarding"}, tests: "test*ForwardingAdmin", want: beyond, says: "a store that a Java admin client fills",
 			why: "looks into a store that the Java admin client fills; the rest passes",
 		},
 		{
-			classes: []string{"Dedicated"}, tests: "testMultiNodeCluster", want: beyond,
+			classes: []string{"Dedicated"}, tests: "testMultiNodeCluster", want: beyond, says: "configurations of tasks in a topic of Connect's",
 			why: "at its end it looks into Connect's topic of task configurations; the rest, a rolling restart of three workers, passes",
 		},
 	}

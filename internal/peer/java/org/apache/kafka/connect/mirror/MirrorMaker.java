@@ -1,6 +1,5 @@
 package org.apache.kafka.connect.mirror;
 
-import org.apache.kafka.connect.errors.NotFoundException;
 import org.apache.kafka.connect.runtime.rest.entities.ConnectorStateInfo;
 import org.apache.kafka.connect.runtime.rest.entities.ConnectorType;
 import org.apache.kafka.connect.runtime.rest.entities.TaskInfo;
@@ -20,7 +19,6 @@ public class MirrorMaker {
     private static final AtomicInteger NUMBER = new AtomicInteger();
 
     private final Tidemark process;
-    private boolean seen; // running, at some time
 
     public MirrorMaker(Map<String, String> props) { process = new Tidemark("node" + NUMBER.incrementAndGet(), props, null); }
 
@@ -35,12 +33,7 @@ public class MirrorMaker {
             Running.note("not alive: " + process.tail());
             return info(connector, "FAILED");
         }
-        if (!process.ready()) {
-            if (!seen) throw new NotFoundException("not yet");
-            return info(connector, "UNASSIGNED");
-        }
-        seen = true;
-        return info(connector, "RUNNING");
+        return info(connector, process.ready() ? "RUNNING" : "UNASSIGNED");
     }
 
     private static ConnectorStateInfo info(String connector, String state) {
