@@ -3,11 +3,11 @@
 FUZZTIME ?= 20s
 
 # Packages whose tests start real Kafka brokers: race-checked code, but brokers on the same two cores would only time out.
-REAL := /internal/testcluster$$|/internal/e2e$$|/internal/chaos$$
+REAL := /internal/testcluster$$|/internal/e2e$$|/internal/peer$$|/internal/chaos$$
 # Packages without any goroutine (internal/lint holds them to it), whose histories would take half of the time.
 PURE := /offsetmap$$|/internal/lane$$
 
-.PHONY: help build demo brokers test race lint fmt fuzz bench mutants chaos campaign
+.PHONY: help build demo brokers test race lint fmt fuzz bench mutants peer chaos campaign
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,10 @@ bench: ## all benchmarks
 
 mutants: ## small breaks of internal/lane and internal/mirror, one after the other: each must be caught by a test, or be explained
 	go run ./tools/mutants
+
+# Two classes at a time, each in a JVM of its own.
+peer: ## all integration tests of MirrorMaker 2 in Apache Kafka against Tidemark (half an hour), and the table of them in docs
+	go test -count=1 -timeout 120m -parallel 2 ./internal/peer -v -peer.all
 
 # One failure ends nothing: every world is run, and each says how to run it again.
 CHAOSFOR ?= 2m

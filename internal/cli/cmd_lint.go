@@ -20,6 +20,7 @@ import (
 	"tidemark/internal/configfile"
 	"tidemark/internal/kafka"
 	"tidemark/internal/lintfile"
+	"tidemark/internal/topics"
 )
 
 type lintOptions struct {
@@ -185,10 +186,10 @@ func (e *env) askClusters(cfg *config.Config, missing report.Problems, timeout t
 	return out
 }
 
-// brokersOf counts the brokers that a cluster knows at this moment, and looks which of the topics exist. Of those that may
-// not be described nothing is known.
-func brokersOf(ctx context.Context, c config.Cluster, topics []string) (lintfile.Brokers, error) {
-	out := lintfile.Brokers{Topics: map[string]bool{}}
+// brokersOf counts the brokers that a cluster knows at this moment, and looks which of the topics exist and which of them
+// lose old records. Of those that may not be described nothing is known.
+func brokersOf(ctx context.Context, c config.Cluster, wanted []string) (lintfile.Brokers, error) {
+	out := lintfile.Brokers{Topics: map[string]bool{}, Deleting: map[string]bool{}}
 	described, err := c.Kafka()
 	if err != nil {
 		return out, err
@@ -209,19 +210,29 @@ func brokersOf(ctx context.Context, c config.Cluster, topics []string) (lintfile
 		return out, fmt.Errorf("list the brokers of cluster %s: %w", c.Alias, err)
 	}
 	out.Count, out.NoTransactions = len(brokers), cl.NoTransactions(ctx)
-	if len(topics) == 0 { // without a name all topics would be listed
+	if len(wanted) == 0 { // without a name all topics would be listed
 		return out, nil
 	}
-	found, err := cl.DescribeTopics(ctx, topics...)
+	found, err := cl.DescribeTopics(ctx, wanted...)
 	if err != nil {
 		return out, err
 	}
+	var there []string
 	for _, t := range found {
 		if t.Err == nil || errors.Is(t.Err, kafka.ErrNoTopic) {
 			out.Topics[t.Name] = t.Err == nil
 		}
+		if t.Err == nil {
+			there = append(there, t.Name)
+		}
 	}
-	return out, nil
+	settings, _, err := cl.TopicConfigs(ctx, there) // of those that it may not read nothing is known either
+	for topic, s := range settings {
+		if policy := s["cleanup.policy"].Value; policy != nil {
+			out.Deleting[topic] = !topics.OnlyCompacts(*policy)
+		}
+	}
+	return out, err
 }
 
 // dial tries the bootstrap servers until one takes a connection. The clients would go on trying for half a minute where

@@ -70,6 +70,7 @@ func TestScripts(t *testing.T) {
 			"takeback": cmdTakeBack,
 			"member":   cmdMember,
 			"delete":   cmdDelete,
+			"expire":   cmdExpire,
 			"mirrored": cmdMirrored,
 			"scrub":    cmdScrub,
 		},

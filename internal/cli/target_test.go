@@ -52,3 +52,21 @@ func cmdMember(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(cl.Close) // it joins by itself; nothing is read
 }
+
+// cmdExpire has old records of a topic on the target deleted.
+func cmdExpire(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: expire TOPIC")
+	}
+	ctx, cancel := patience()
+	defer cancel()
+	cl, err := client(pair(ts).Target.ClientOpts())
+	ts.Check(err)
+	defer cl.Close()
+	policy := "delete"
+	rs, err := kadm.NewClient(cl).AlterTopicConfigs(ctx, []kadm.AlterConfig{{Name: "cleanup.policy", Value: &policy}}, args[0])
+	ts.Check(err)
+	for _, r := range rs {
+		ts.Check(r.Err)
+	}
+}

@@ -9,10 +9,11 @@ type checkpoint struct {
 }
 
 // checkpoints hands over every position of a group that is news, whether the group is written or not: readers of the
-// checkpoints topic translate for themselves.
+// checkpoints topic translate for themselves. As from MirrorMaker 2, whose first offset sync comes with the first record,
+// there is none of a partition of which nothing is mirrored yet.
 func (o *Owner) checkpoints(w *work) {
 	for _, p := range w.rows {
-		if p.Committed == translate.Unknown || !p.Verdict.HasPosition() {
+		if p.Committed == translate.Unknown || !p.Verdict.HasPosition() || p.Verdict.NothingMirrored() {
 			continue
 		}
 		c := checkpoint{int64(p.Committed), int64(p.Verdict.Target), p.Metadata}

@@ -75,6 +75,31 @@ func TestCheckpointsOnly(t *testing.T) {
 	}
 }
 
+// TestNoCheckpointBeforeAnythingIsMirrored: as from MirrorMaker 2, whose first offset sync comes with the first record. A
+// reader that finds a checkpoint takes the partition for one that can be consumed.
+func TestNoCheckpointBeforeAnythingIsMirrored(t *testing.T) {
+	f := newFix(t)
+	f.owner = f.newOwner(false)
+	f.commit("g", orders(0), 0)
+	f.commit("g", orders(1), 5)
+	f.poll()
+	f.judge("g", orders(0), 0, translate.Verdict{Kind: translate.AtEnd, Target: 0})
+	f.judge("g", orders(1), 5, translate.Verdict{Kind: translate.Ahead, Target: 0, N: 5})
+	f.round()
+	if _, cs := f.env.since(); len(cs) != 0 {
+		t.Errorf("handed over %v while nothing is mirrored", cs)
+	}
+	f.judge("g", orders(0), 0, translate.Verdict{Kind: translate.FirstMirrored, Target: 0}) // the first record is there
+	f.round()
+	f.judge("g", orders(1), 5, translate.Verdict{Kind: translate.Ahead, Target: 3, N: 2})
+	f.round()
+	_, cs := f.env.since()
+	want := []said{{"g", partition.ID{Topic: "A.orders"}, 0, 0, ""}, {"g", partition.ID{Topic: "A.orders", Partition: 1}, 5, 3, ""}}
+	if !cmp.Equal(cs, want, cmp.AllowUnexported(said{})) {
+		t.Errorf("handed over %v, want %v", cs, want)
+	}
+}
+
 // TestCheckpointsGoBack only for the newest commit of a source that answers.
 func TestCheckpointsGoBack(t *testing.T) {
 	f := newFix(t)

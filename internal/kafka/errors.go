@@ -63,8 +63,8 @@ func tlsHint(err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return " (the broker's certificate is not signed by a trusted authority: set the trust store)"
 	}
-	if _, ok := errors.AsType[x509.HostnameError](err); ok {
-		return " (the certificate does not name this host)"
+	if wrong, ok := errors.AsType[x509.HostnameError](err); ok {
+		return " (" + otherHost(wrong.Certificate) + ")"
 	}
 	// The type of an alert is not exported. Brokers answer a missing certificate by "bad certificate" (Java) or
 	// "certificate required".
@@ -72,6 +72,18 @@ func tlsHint(err error) string {
 		return " (the broker refuses our certificate, or that we have none: set the key store to one that its authority signed)"
 	}
 	return ""
+}
+
+// otherHost says what is wrong with a certificate that a broker shows under a name which is not its own. Java still takes a
+// common name where there is no subjectAltName (RFC 6125 6.4.4), so such certificates work elsewhere. Go does not, and a check
+// of our own in its place would have to be right about wildcards and chains.
+func otherHost(c *x509.Certificate) string {
+	if len(c.DNSNames) > 0 || len(c.IPAddresses) > 0 || c.Subject.CommonName == "" {
+		return "the certificate does not name this host"
+	}
+	return fmt.Sprintf("the certificate has no subjectAltName and names its host only in its common name (CN=%s), which counts no more, though Java takes it: "+
+		"have one issued with a subjectAltName; or check no host names, ssl.endpoint.identification.algorithm= (empty) in properties, verify_hostname: false in YAML, "+
+		"and then whoever has any certificate of the same authority can pass for this broker", c.Subject.CommonName)
 }
 
 // ErrAuthentication says that the cluster was reached and refused the

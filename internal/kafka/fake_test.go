@@ -123,12 +123,18 @@ func observe(fc *kfake.Cluster, key kmsg.Key) *kfake.FaultHandle {
 // certificate makes a self-signed one for 127.0.0.1 and a pool that trusts it.
 func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
 	t.Helper()
+	return certificateOf(t, "test broker", net.IPv4(127, 0, 0, 1))
+}
+
+// certificateOf makes a self-signed one with a common name, and with a subjectAltName only where addresses are given.
+func certificateOf(t *testing.T, name string, addresses ...net.IP) (*tls.Config, *x509.CertPool) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	noError(t, err)
 	tmpl := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test broker"},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		IPAddresses: addresses, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)

@@ -128,6 +128,27 @@ func TestCredentialsRefusedByCode(t *testing.T) {
 
 func TestTLSMistakes(t *testing.T) {
 	server, pool := certificate(t)
+	t.Run("common name only", func(t *testing.T) { // Java takes it
+		server, pool := certificateOf(t, "localhost")
+		_, c := fake(t, kfake.NumBrokers(1), kfake.TLS(server))
+		c.TLS = &tls.Config{RootCAs: pool, ServerName: "localhost"}
+		_, dialed := c.DialTLS(deadline(t), c.Bootstrap[0]) // as lint --connect does
+		_, asked := open(t, c).ClusterID(deadline(t))       // as run does
+		for _, err := range []error{dialed, asked} {
+			as[*ErrUnreachable](t, err)
+			for _, part := range []string{
+				`names its host only in its common name (CN=localhost), which counts no more`, "with a subjectAltName",
+				"ssl.endpoint.identification.algorithm=", "verify_hostname: false", "can pass for this broker",
+			} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("got %v, want in it %q", err, part)
+				}
+			}
+			if ClassifyErr(err) != Stop {
+				t.Errorf("%v is tried again", err)
+			}
+		}
+	})
 	t.Run("authority not trusted", func(t *testing.T) {
 		_, c := fake(t, kfake.NumBrokers(1), kfake.TLS(server))
 		c.TLS = &tls.Config{RootCAs: x509.NewCertPool()}

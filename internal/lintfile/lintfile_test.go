@@ -39,13 +39,25 @@ func there(place, syncs string, exists bool, target string, ledger bool) map[str
 	return out
 }
 
+// deleting is what is known of cluster A and B where a topic's old records are deleted.
+func deleting(at, topic string) map[string]lintfile.Brokers {
+	out := there("B", topic, true, "B", true)
+	b := out[at]
+	b.Deleting = map[string]bool{topic: true}
+	out[at] = b
+	return out
+}
+
 // TestWanted: the topics that are asked for, cluster by cluster.
 func TestWanted(t *testing.T) {
 	cfg := configfile.Examine("x.yaml", []byte(two("flows: [{from: A, to: B}, {from: C, to: B, offset_syncs_location: target}, {from: B, to: C, emit_offset_syncs: false}, {from: C, to: A, enabled: false}]")), provider.Outside{}).Config
 	want := map[string][]string{
 		"A": {"mm2-offset-syncs.B.internal"},
-		"B": {"A.checkpoints.internal", "C.checkpoints.internal", "mm2-offset-syncs.C.internal", "mm2-offsets.A.internal", "mm2-offsets.C.internal", "tidemark-ledger.A.internal", "tidemark-ledger.C.internal"},
-		"C": {"B.checkpoints.internal", "mm2-offsets.B.internal", "tidemark-ledger.B.internal"},
+		"B": {
+			"A.checkpoints.internal", "C.checkpoints.internal", "heartbeats", "mm2-offset-syncs.C.internal", "mm2-offsets.A.internal", "mm2-offsets.C.internal",
+			"tidemark-controls.A.internal", "tidemark-controls.C.internal", "tidemark-ledger.A.internal", "tidemark-ledger.C.internal", "tidemark-verdicts.A.internal", "tidemark-verdicts.C.internal",
+		},
+		"C": {"B.checkpoints.internal", "heartbeats", "mm2-offsets.B.internal", "tidemark-controls.B.internal", "tidemark-ledger.B.internal", "tidemark-verdicts.B.internal"},
 	}
 	if got := lintfile.Wanted(cfg); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -115,6 +127,12 @@ func TestRisks(t *testing.T) {
 		{"no MirrorMaker 2", "x.yaml", two("flows: [{from: A, to: B}]"), there("B", "mm2-offsets.A.internal", false, "B", false), "none", "has run this flow"},
 		{"after MirrorMaker 2, ledger not known", "x.yaml", two("flows: [{from: A, to: B}]"), map[string]lintfile.Brokers{"A": {Count: 3}, "B": {Count: 3, Topics: map[string]bool{"mm2-offsets.A.internal": true}}}, "none", "has run this flow"},
 		{"not known although asked", "x.yaml", two("flows: [{from: A, to: B}]"), map[string]lintfile.Brokers{"A": {Count: 3}}, "note 0  ", "whether cluster B has the 3 brokers that replication factors ask for is not known; "},
+
+		{"deleted checkpoints", "x.yaml", two("flows: [{from: A, to: B}]"), deleting("B", "A.checkpoints.internal"), "risk 0  A->B", "the cleanup.policy of A.checkpoints.internal on B deletes old records: whoever translates by checkpoints misses the positions of groups that have not moved since; set its cleanup.policy to compact"},
+		{"deleted syncs", "x.yaml", two("flows: [{from: A, to: B}]"), deleting("A", "mm2-offset-syncs.B.internal"), "risk 0  A->B", "whoever translates by offset syncs finds none"},
+		{"deleted heartbeats", "x.yaml", two("flows: [{from: A, to: B}]"), deleting("B", "heartbeats"), "risk 0  A->B", "the cleanup.policy of heartbeats on B deletes"},
+		{"deleted heartbeats of others", "x.yaml", two("flows: [{from: A, to: B, emit_heartbeats: false}]"), deleting("B", "heartbeats"), "none", "deletes"},
+		{"deleted ledger", "x.yaml", two("flows: [{from: A, to: B}]"), deleting("B", "tidemark-ledger.A.internal"), "error 0  A->B", "the cleanup.policy of tidemark-ledger.A.internal on B deletes old records, which the flow must remember: a run is refused"},
 
 		{"clear password", "x.yaml", "clusters: {A: {bootstrap: 'a:1', security: {protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: secretuser, password: secretword}}, B: {bootstrap: 'b:1'}}\nflows: [{from: A, to: B}]", nil, "risk 0  ", "the password for cluster A crosses the network in the clear"},
 		{"no host names", "x.yaml", "clusters: {A: {bootstrap: 'a:1', security: {protocol: SSL, verify_hostname: false}}, B: {bootstrap: 'b:1'}}\nflows: [{from: A, to: B}]", nil, "risk 0  ", "host names of cluster A are not checked"},

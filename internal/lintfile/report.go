@@ -65,9 +65,10 @@ type Finding struct {
 
 // Brokers is what is known about one cluster.
 type Brokers struct {
-	Count   int             // brokers that answer
-	Topics  map[string]bool // whether a topic exists, of those in Wanted; without an entry that is not known
-	Trouble string          // why nothing is known; then the others are zero
+	Count    int             // brokers that answer
+	Topics   map[string]bool // whether a topic exists, of those in Wanted; without an entry that is not known
+	Deleting map[string]bool // those of them whose old records are deleted, as far as that is known
+	Trouble  string          // why nothing is known; then the others are zero
 
 	NoTransactions string // why it can do none, which a target must; empty where nothing shows that
 }

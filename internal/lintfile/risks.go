@@ -23,6 +23,7 @@ func (l looker) risks() []Finding {
 		out = append(out, l.gaps(f)...)
 		out = append(out, l.syncsOfAnother(f)...)
 		out = append(out, l.filled(f)...)
+		out = append(out, l.deleted(f)...)
 		if len(f.Topics) == 0 {
 			out = append(out, l.about(f, Risk, "Topics", "no topic is mirrored: the list of topics is empty", ""))
 		}

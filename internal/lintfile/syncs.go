@@ -14,13 +14,13 @@ func Wanted(c *config.Config) map[string][]string {
 	l := looker{Examined: config.Examined{Config: c}}
 	for _, f := range c.EnabledFlows() {
 		out[f.Target] = append(out[f.Target], append(l.marks(f), ledger.TopicName(f.Source))...)
-		if f.EmitOffsetSyncs {
-			at, topic := l.syncsTopic(f)
-			out[at] = append(out[at], topic)
+		for _, k := range l.keyed(f) {
+			out[k.at] = append(out[k.at], k.topic)
 		}
 	}
 	for alias := range out {
 		slices.Sort(out[alias])
+		out[alias] = slices.Compact(out[alias])
 	}
 	return out
 }

@@ -75,6 +75,27 @@ func runJavaSource(ctx context.Context, input io.Reader, name, source string, ar
 	return out, nil
 }
 
+// JVM is a Java program of a test's own.
+type JVM struct {
+	Name      string            // for messages
+	Dir       string            // where it runs; holds its logging configuration and its log, java.log
+	ClassPath []string          // directories of classes, and "dir/*" for the jars of one
+	HeapMB    int               // the largest heap
+	Props     map[string]string // system properties
+}
+
+// Start starts a class with a main method. What it prints is in the file Log names.
+func (j JVM) Start(class string, args ...string) (*Process, error) {
+	if err := writeLogging(j.Dir); err != nil {
+		return nil, err
+	}
+	argv := jvmArgs{logging: j.Dir, heapMB: j.HeapMB, classPath: j.ClassPath, props: j.Props}.argv(class, args...)
+	return start(command{name: j.Name, argv: argv, dir: j.Dir, log: j.Log()})
+}
+
+// Log is the file of what the program prints.
+func (j JVM) Log() string { return filepath.Join(j.Dir, "java.log") }
+
 // JavaArgs turns options and client properties into the arguments of the
 // embedded programs: key=value, client properties with the prefix "client.".
 func JavaArgs(client, options map[string]string) []string {

@@ -7,10 +7,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -20,6 +23,9 @@ type jvmArgs struct {
 	logging string // directory with the log4j 2 configuration
 	heapMB  int
 	fullJIT bool
+
+	classPath []string          // instead of the jars in libs
+	props     map[string]string // system properties
 }
 
 func (j jvmArgs) argv(main string, args ...string) []string {
@@ -28,9 +34,16 @@ func (j jvmArgs) argv(main string, args ...string) []string {
 		// The serial collector fits the few hundred MB and two cores of a test.
 		argv = append(argv, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 	}
+	classPath := j.classPath
+	if classPath == nil {
+		classPath = []string{filepath.Join(j.libs, "*")}
+	}
+	for _, k := range slices.Sorted(maps.Keys(j.props)) {
+		argv = append(argv, "-D"+k+"="+j.props[k])
+	}
 	argv = append(argv,
 		"-Dlog4j2.configurationFile="+filepath.Join(j.logging, loggingFile),
-		"-cp", filepath.Join(j.libs, "*"), main)
+		"-cp", strings.Join(classPath, ":"), main)
 	return append(argv, args...)
 }
 

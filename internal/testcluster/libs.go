@@ -41,37 +41,58 @@ func Version() string {
 // its configuration ends without a word.
 const slf4jVersion = "2.25.4"
 
-// requiredJars are the files without which a libs directory is useless. They
-// are also what is looked at before a directory is trusted.
-func requiredJars(version string) []string {
-	names := []string{"log4j-slf4j-impl-" + slf4jVersion + ".jar"}
-	for _, artifact := range append(kafkaArtifacts(), "kafka-clients") {
-		names = append(names, artifact+"-"+version+".jar")
-	}
-	return names
+// Artifact is something in Maven's repositories.
+type Artifact struct {
+	Group, Name, Version string
+	Classifier           string // empty for the artifact itself, "test" for its tests
 }
 
-// kafkaArtifacts are the artifacts of org.apache.kafka that are asked for; they
-// bring everything else, kafka-clients too.
-func kafkaArtifacts() []string {
-	return []string{"kafka_2.13", "connect-mirror", "connect-runtime", "kafka-tools"}
+// jar is the name of the artifact's file.
+func (a Artifact) jar() string {
+	if a.Classifier != "" {
+		return a.Name + "-" + a.Version + "-" + a.Classifier + ".jar"
+	}
+	return a.Name + "-" + a.Version + ".jar"
+}
+
+// Jars are artifacts that are fetched together, with everything they need at run time, into one directory.
+type Jars struct {
+	Kafka     string // the release of Kafka that they belong to
+	Name      string // of the directory, beside the ones of other sets of that release
+	Artifacts []Artifact
+}
+
+// kafkaJars are the brokers, clients and tools of a release.
+func kafkaJars(version string) Jars {
+	j := Jars{Kafka: version, Name: "libs", Artifacts: []Artifact{
+		{Group: "org.apache.logging.log4j", Name: "log4j-slf4j-impl", Version: slf4jVersion},
+	}}
+	// They bring all other artifacts of org.apache.kafka; the last one is named because nothing works without it.
+	for _, name := range []string{"kafka_2.13", "connect-mirror", "connect-runtime", "kafka-tools", "kafka-clients"} {
+		j.Artifacts = append(j.Artifacts, Artifact{Group: "org.apache.kafka", Name: name, Version: version})
+	}
+	return j
 }
 
 // Libs returns the directory that holds the jars of Kafka and of everything it
-// needs at run time, as class path "dir/*". The first call on a machine
-// downloads them with Maven (about a minute); later calls look at a few
-// file names. Test binaries of several packages may call it at the same time: one
-// downloads under a file lock, the others wait. The directory appears by one
-// rename, so a download that was cut short is never taken for a whole one.
-func Libs(ctx context.Context) (string, error) {
+// needs at run time, as class path "dir/*".
+func Libs(ctx context.Context) (string, error) { return kafkaJars(Version()).Fetch(ctx) }
+
+// Fetch returns the directory that holds the jars, as class path "dir/*". The
+// first call on a machine downloads them with Maven (about a minute), which
+// refuses what does not have the checksum that its repository tells; later calls
+// look at a few file names. Test binaries of several packages may call it at the
+// same time: one downloads under a file lock, the others wait. The directory
+// appears by one rename, so a download that was cut short is never taken for a
+// whole one.
+func (j Jars) Fetch(ctx context.Context) (string, error) {
 	cache, err := cacheDir()
 	if err != nil {
 		return "", err
 	}
-	version := Version()
-	home := filepath.Join(cache, "kafka-"+version)
-	libs := filepath.Join(home, "libs")
-	if verifyLibs(libs, version) == nil {
+	home := filepath.Join(cache, "kafka-"+j.Kafka)
+	libs := filepath.Join(home, j.Name)
+	if j.verify(libs) == nil {
 		return libs, nil
 	}
 	if err := ensureTools(ctx, "java", "mvn"); err != nil {
@@ -85,10 +106,10 @@ func Libs(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	if verifyLibs(libs, version) == nil {
+	if j.verify(libs) == nil {
 		return libs, nil // another process was faster
 	}
-	if err := downloadLibs(ctx, home, libs, version); err != nil {
+	if err := j.download(ctx, home, libs); err != nil {
 		return "", err
 	}
 	return libs, nil
@@ -102,28 +123,28 @@ func cacheDir() (string, error) {
 	return filepath.Join(dir, "tidemark"), nil
 }
 
-// downloadLibs copies the jars into a directory beside libs and renames it.
-func downloadLibs(ctx context.Context, home, libs, version string) error {
+// download copies the jars into a directory beside libs and renames it.
+func (j Jars) download(ctx context.Context, home, libs string) error {
 	tmp, err := os.MkdirTemp(home, "download-")
 	if err != nil {
 		return fmt.Errorf("create download directory: %w", err)
 	}
 	defer os.RemoveAll(tmp)
 	pom := filepath.Join(tmp, "pom.xml")
-	if err := os.WriteFile(pom, libsPom(version), 0o644); err != nil {
+	if err := os.WriteFile(pom, j.pom(), 0o644); err != nil {
 		return fmt.Errorf("write pom: %w", err)
 	}
 	out := filepath.Join(tmp, "libs")
-	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B", "-f", pom,
+	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B", "--strict-checksums", "-f", pom,
 		"dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+out)
 	cmd.Dir = tmp
 	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("download Kafka %s with %q: %w\n%s", version, cmd.String(), err, lastLines(text, 30))
+		return fmt.Errorf("download %s of Kafka %s with %q: %w\n%s", j.Name, j.Kafka, cmd.String(), err, lastLines(text, 30))
 	}
-	if err := verifyLibs(out, version); err != nil {
-		return fmt.Errorf("download Kafka %s: %w", version, err)
+	if err := j.verify(out); err != nil {
+		return fmt.Errorf("download %s of Kafka %s: %w", j.Name, j.Kafka, err)
 	}
-	// What verifyLibs refused above is of no use; a rename needs the name free.
+	// What verify refused above is of no use; a rename needs the name free.
 	if err := os.RemoveAll(libs); err != nil {
 		return fmt.Errorf("remove incomplete jar directory: %w", err)
 	}
@@ -133,28 +154,27 @@ func downloadLibs(ctx context.Context, home, libs, version string) error {
 	return nil
 }
 
-func libsPom(version string) []byte {
+func (j Jars) pom() []byte {
 	var b bytes.Buffer
 	b.WriteString(`<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>` +
 		`<groupId>tidemark.test</groupId><artifactId>kafka-libs</artifactId><version>1</version>` +
 		`<packaging>pom</packaging><dependencies>` + "\n")
-	dependency := func(group, artifact, version string) {
-		fmt.Fprintf(&b, "<dependency><groupId>%s</groupId><artifactId>%s</artifactId><version>%s</version></dependency>\n",
-			group, artifact, version)
+	for _, a := range j.Artifacts {
+		fmt.Fprintf(&b, "<dependency><groupId>%s</groupId><artifactId>%s</artifactId><version>%s</version>", a.Group, a.Name, a.Version)
+		if a.Classifier != "" {
+			fmt.Fprintf(&b, "<classifier>%s</classifier>", a.Classifier)
+		}
+		b.WriteString("</dependency>\n")
 	}
-	for _, artifact := range kafkaArtifacts() {
-		dependency("org.apache.kafka", artifact, version)
-	}
-	dependency("org.apache.logging.log4j", "log4j-slf4j-impl", slf4jVersion)
 	b.WriteString("</dependencies></project>\n")
 	return b.Bytes()
 }
 
-// verifyLibs tells what a jar directory lacks: each required jar must be there
-// in the wanted version and must not be empty.
-func verifyLibs(libs, version string) error {
-	for _, name := range requiredJars(version) {
-		jar := filepath.Join(libs, name)
+// verify tells what a jar directory lacks: each artifact must be there in the
+// wanted version and must not be empty.
+func (j Jars) verify(libs string) error {
+	for _, a := range j.Artifacts {
+		jar := filepath.Join(libs, a.jar())
 		info, err := os.Stat(jar)
 		if err != nil {
 			return fmt.Errorf("jar directory is incomplete: %w", err)

@@ -32,7 +32,7 @@ func TestLibsFillsAnEmptyCacheOnce(t *testing.T) {
 	if want := filepath.Join(home, "libs"); dirs[0] != want || dirs[1] != want {
 		t.Errorf("got %q, want %q twice", dirs, want)
 	}
-	must(t, verifyLibs(dirs[0], Version()))
+	must(t, kafkaJars(Version()).verify(dirs[0]))
 	entries, err := os.ReadDir(home)
 	must(t, err)
 	for _, e := range entries {
@@ -44,15 +44,18 @@ func TestLibsFillsAnEmptyCacheOnce(t *testing.T) {
 
 func TestVerifyLibsRefusesWhatIsIncomplete(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range requiredJars("1.2.3") {
-		if err := verifyLibs(dir, "1.2.3"); err == nil || !strings.Contains(err.Error(), "incomplete") {
+	jars := kafkaJars("1.2.3")
+	jars.Artifacts = append(jars.Artifacts, Artifact{Group: "org.apache.kafka", Name: "connect-mirror", Version: "1.2.3", Classifier: "test"})
+	for _, a := range jars.Artifacts {
+		name := a.jar()
+		if err := jars.verify(dir); err == nil || !strings.Contains(err.Error(), "incomplete") {
 			t.Fatalf("before %s is there: %v", name, err)
 		}
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
-	must(t, verifyLibs(dir, "1.2.3"))
-	must(t, os.Truncate(filepath.Join(dir, requiredJars("1.2.3")[1]), 0))
-	if err := verifyLibs(dir, "1.2.3"); err == nil || !strings.Contains(err.Error(), "is empty") {
+	must(t, jars.verify(dir))
+	must(t, os.Truncate(filepath.Join(dir, jars.Artifacts[1].jar()), 0))
+	if err := jars.verify(dir); err == nil || !strings.Contains(err.Error(), "is empty") {
 		t.Errorf("with an empty jar: %v", err)
 	}
 }

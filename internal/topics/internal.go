@@ -1,6 +1,7 @@
 package topics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,9 @@ type InternalTopic struct {
 	ReplicationFactor int16
 	Configs           map[string]string
 	AtLeast           bool // more partitions than ours are fine: MirrorMaker 2 and its readers use partition 0 only
+	// Deleted is a clause about what its readers miss where old records are deleted, for a topic that we can do without: such
+	// a topic is taken as it is, and the clause is told. Empty: the topic must be compacted and nothing else.
+	Deleted string
 }
 
 // LedgerTopic is the ledger of a flow. Segments are as small as a broker takes and cleaned early, because a take-over
@@ -48,32 +52,42 @@ func ControlsTopic(name string, rf int16) InternalTopic {
 	return t
 }
 
-// mm2Topic is what MirrorMaker 2 creates: one partition, compacted, everything else the broker's default.
-func mm2Topic(name string, rf int16) InternalTopic {
-	return InternalTopic{Name: name, Partitions: 1, ReplicationFactor: rf, AtLeast: true, Configs: map[string]string{"cleanup.policy": "compact"}}
+// mm2Topic is what MirrorMaker 2 creates: one partition, compacted, everything else the broker's default. One that somebody
+// has created in another way it takes as it is, and so do we: nothing of ours is read from it.
+func mm2Topic(name string, rf int16, deleted string) InternalTopic {
+	return InternalTopic{
+		Name: name, Partitions: 1, ReplicationFactor: rf, AtLeast: true, Configs: map[string]string{"cleanup.policy": "compact"}, Deleted: deleted,
+	}
 }
 
 // CheckpointsTopic is <source>.checkpoints.internal.
-func CheckpointsTopic(name string, rf int16) InternalTopic { return mm2Topic(name, rf) }
+func CheckpointsTopic(name string, rf int16) InternalTopic {
+	return mm2Topic(name, rf, "whoever translates by checkpoints misses the positions of groups that have not moved since")
+}
 
 // OffsetSyncsTopic is mm2-offset-syncs.<other cluster>.internal.
-func OffsetSyncsTopic(name string, rf int16) InternalTopic { return mm2Topic(name, rf) }
+func OffsetSyncsTopic(name string, rf int16) InternalTopic {
+	return mm2Topic(name, rf, "whoever translates by offset syncs finds none of partitions that have been idle since")
+}
 
 // HeartbeatsTopic is "heartbeats".
-func HeartbeatsTopic(name string, rf int16) InternalTopic { return mm2Topic(name, rf) }
+func HeartbeatsTopic(name string, rf int16) InternalTopic {
+	return mm2Topic(name, rf, "whoever looks for the last heartbeat of a flow that was stopped finds none")
+}
 
 // Ensure creates the topic or checks that the existing one serves. note says what is worth telling: a replication
-// factor that had to be lowered to the number of brokers. The error says how to repair an unfit topic.
+// factor that had to be lowered to the number of brokers, a topic of MirrorMaker 2's whose old records are deleted. The
+// error says how to repair an unfit topic.
 func Ensure(ctx context.Context, c *kafka.Client, t InternalTopic) (note string, err error) {
 	got, err := c.DescribeTopics(ctx, t.Name)
 	if err != nil {
 		return "", err
 	}
 	if len(got) == 1 && got[0].Err == nil {
-		if err := check(ctx, c, t, got[0]); !errors.Is(err, kerr.UnknownTopicOrPartition) {
-			return "", err
+		if note, err := check(ctx, c, t, got[0]); !errors.Is(err, kerr.UnknownTopicOrPartition) {
+			return note, err
 		}
-		return "", await(ctx, c, t) // another worker has just created it
+		return await(ctx, c, t) // another worker has just created it
 	}
 	if len(got) == 1 && !errors.Is(got[0].Err, kafka.ErrNoTopic) {
 		return "", got[0].Err
@@ -91,7 +105,8 @@ func Ensure(ctx context.Context, c *kafka.Client, t InternalTopic) (note string,
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
 		return "", err
 	}
-	return note, await(ctx, c, t)
+	found, err := await(ctx, c, t)
+	return cmp.Or(note, found), err
 }
 
 func create(ctx context.Context, c *kafka.Client, t InternalTopic) error {
@@ -104,43 +119,54 @@ func create(ctx context.Context, c *kafka.Client, t InternalTopic) error {
 
 // await waits until the topic that was just created is described by whichever broker is asked, and checks it: somebody
 // else may have created it first.
-func await(ctx context.Context, c *kafka.Client, t InternalTopic) error {
+func await(ctx context.Context, c *kafka.Client, t InternalTopic) (note string, err error) {
 	deadline := time.Now().Add(15 * time.Second)
 	for {
 		got, err := c.DescribeTopics(ctx, t.Name)
 		if err == nil && len(got) == 1 && got[0].Err == nil && got[0].Partitions > 0 {
 			// Settings are told by any broker, also by one that has not heard of the topic yet.
-			if err = check(ctx, c, t, got[0]); !errors.Is(err, kerr.UnknownTopicOrPartition) {
-				return err
+			if note, err = check(ctx, c, t, got[0]); !errors.Is(err, kerr.UnknownTopicOrPartition) {
+				return note, err
 			}
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("topic %s was created on cluster %s but is not described after 15 s: %w", t.Name, c.Cluster().Alias, err)
+			return "", fmt.Errorf("topic %s was created on cluster %s but is not described after 15 s: %w", t.Name, c.Cluster().Alias, err)
 		}
 		if !pause.For(ctx, 50*time.Millisecond) {
-			return ctx.Err()
+			return "", ctx.Err()
 		}
 	}
 }
 
 // check refuses an existing topic that would lose state: a wrong partition count moves partitions between lanes, and a
-// clean-up by age deletes what was never superseded.
-func check(ctx context.Context, c *kafka.Client, t InternalTopic, got kafka.Topic) error {
+// clean-up by age deletes what was never superseded. Of a topic that we can do without the note says what is lost.
+func check(ctx context.Context, c *kafka.Client, t InternalTopic, got kafka.Topic) (note string, err error) {
 	if got.Partitions != t.Partitions && (!t.AtLeast || got.Partitions < t.Partitions) {
-		return fmt.Errorf("topic %s on cluster %s has %d partitions, this flow needs %d: set lanes to %d, or if the topic was never used delete it (kafka-topics --bootstrap-server %s --delete --topic %s) and start again",
+		return "", fmt.Errorf("topic %s on cluster %s has %d partitions, this flow needs %d: set lanes to %d, or if the topic was never used delete it (kafka-topics --bootstrap-server %s --delete --topic %s) and start again",
 			t.Name, c.Cluster().Alias, got.Partitions, t.Partitions, got.Partitions, c.Cluster().Bootstrap[0], t.Name)
 	}
 	configs, failed, err := c.TopicConfigs(ctx, []string{t.Name})
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := failed[t.Name]; err != nil {
-		return err
+		return "", err
 	}
-	policy := strings.Split(value(configs[t.Name], "cleanup.policy"), ",")
-	if slices.Contains(policy, "delete") || !slices.Contains(policy, "compact") {
-		return fmt.Errorf("topic %s on cluster %s has cleanup.policy=%s, which deletes state: kafka-configs --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config cleanup.policy=compact",
-			t.Name, c.Cluster().Alias, strings.Join(policy, ","), c.Cluster().Bootstrap[0], t.Name)
+	policy := value(configs[t.Name], "cleanup.policy")
+	if OnlyCompacts(policy) {
+		return "", nil
 	}
-	return nil
+	repair := fmt.Sprintf("kafka-configs --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config cleanup.policy=compact",
+		c.Cluster().Bootstrap[0], t.Name)
+	if t.Deleted != "" {
+		return fmt.Sprintf("topic %s on cluster %s has cleanup.policy=%s, so its old records are deleted: %s; to keep the newest of each key: %s",
+			t.Name, c.Cluster().Alias, policy, t.Deleted, repair), nil
+	}
+	return "", fmt.Errorf("topic %s on cluster %s has cleanup.policy=%s, which deletes state: %s", t.Name, c.Cluster().Alias, policy, repair)
+}
+
+// OnlyCompacts says whether a cleanup.policy keeps the newest record of every key, however old it is.
+func OnlyCompacts(policy string) bool {
+	names := strings.Split(strings.ReplaceAll(policy, " ", ""), ",")
+	return slices.Contains(names, "compact") && !slices.Contains(names, "delete")
 }

@@ -42,6 +42,13 @@ func (v Verdict) HasPosition() bool {
 	}
 }
 
+// NothingMirrored says whether the position is offset 0 because the partition's
+// copy holds nothing of what was mirrored, and not because the group is to begin
+// with the first record of it.
+func (v Verdict) NothingMirrored() bool {
+	return v.Target == 0 && (v.Kind == AtEnd || v.Kind == Ahead || v.Kind == HeldByTransaction)
+}
+
 // Final says whether there is no position and waiting cannot bring one: filtered,
 // deleted, never mirrored by choice, never committed. A verdict that has no
 // position and is not final is temporary and holds its whole group.
