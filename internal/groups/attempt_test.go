@@ -45,9 +45,10 @@ func TestTargetBackOnce(t *testing.T) {
 	for n := range f.owner.lanes {
 		f.owner.Own(n, true)
 	}
+	f.clock.pass(recheck)
+	f.owner.Obey(f.ctx(), f.owner.controls, f.clock.now())
 	f.poll()
 	f.judge("g", orders(0), 10, exact(11))
-	f.clock.pass(recheck)
 	if failing = f.owner.attempt(f.ctx(), failing); failing || !slices.Equal(said, []events.Kind{events.CommitsFail, events.CommitsBack}) {
 		t.Errorf("once it does: %v", said)
 	}

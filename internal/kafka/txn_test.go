@@ -54,10 +54,14 @@ func TestInitWaitsForTheOldTransaction(t *testing.T) {
 
 func TestInitGivesUp(t *testing.T) {
 	fc, cl := fakeClient(t, kfake.NumBrokers(1))
-	fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.ConcurrentTransactions, TopLevel: true, Count: -1})
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	_, err := cl.InitProducer(ctx, "txn", time.Minute)
+	busy := fc.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.ConcurrentTransactions, TopLevel: true, Count: -1})
+	var err error
+	for within, had := 100*time.Millisecond, 0; busy.Hits()-had < 2; within *= 2 { // until one was answered in time
+		had = busy.Hits()
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		_, err = cl.InitProducer(ctx, "txn", time.Minute)
+		cancel()
+	}
 	pending := as[*ErrTxnPending](t, err)
 	if pending.TxnID != "txn" || pending.Cluster != "A" || !errors.Is(err, kerr.ConcurrentTransactions) ||
 		!errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "\n") {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -48,12 +49,15 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("# Two brokers, until this is interrupted. A file for bin/tidemark:")
-	fmt.Println("clusters:")
+	var b strings.Builder
+	b.WriteString("# Two brokers, until this is interrupted. A file for bin/tidemark:\nclusters:\n")
 	for i, name := range aliases {
-		fmt.Printf("  %s: {bootstrap: %q}\n", name, clusters[i].BootstrapString())
+		fmt.Fprintf(&b, "  %s: {bootstrap: %q}\n", name, clusters[i].BootstrapString())
 	}
-	fmt.Println("flows:\n  - {from: A, to: B, topics: [\".*\"], replication_factor: 1}")
+	b.WriteString("flows:\n  - {from: A, to: B, topics: [\".*\"], replication_factor: 1}\n")
+	if _, err := os.Stdout.WriteString(b.String()); err != nil {
+		return err
+	}
 	<-ctx.Done()
 	return nil
 }
