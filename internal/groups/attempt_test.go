@@ -43,7 +43,7 @@ func TestTargetBackOnce(t *testing.T) {
 	}
 	fault.Remove()
 	for n := range f.owner.lanes {
-		f.owner.Own(n, true)
+		f.takes(n)
 	}
 	f.poll()
 	f.judge("g", orders(0), 10, exact(11))
