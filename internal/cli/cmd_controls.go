@@ -70,7 +70,6 @@ the remote topic first where that matters; Tidemark creates it again. Positions 
 		Args: between(2, 3, "FILE TOPIC [PARTITION]"),
 	})
 	cmd.Flags().StringVar(&from, "from", "", "where the new copy begins: earliest, latest, an offset (of one partition), or a time")
-	_ = cmd.MarkFlagRequired("from") // the flag is there
 	return cmd
 }
 
@@ -138,7 +137,9 @@ func decides(e *env, r control.Request, cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r := r
 		if from := cmd.Flag("from"); from != nil {
-			r.From = from.Value.String()
+			if r.From = from.Value.String(); r.From == "" {
+				return usagef("restart needs --from: earliest, latest, an offset of one partition, or a time such as 2026-11-01T00:00:00Z")
+			}
 		}
 		if bytes := cmd.Flag("bytes"); bytes != nil {
 			var err error

@@ -43,7 +43,7 @@ func TestTargetBackOnce(t *testing.T) {
 	}
 	fault.Remove()
 	for n := range f.owner.lanes {
-		f.owner.Own(n, true)
+		f.takes(n)
 	}
 	f.clock.pass(recheck)
 	f.owner.Obey(f.ctx(), f.owner.controls, f.clock.now())
