@@ -24,7 +24,7 @@ type change struct {
 func everywhere() change {
 	return change{
 		"peer.set.tidemark.positions.interval.ms", "100", "`tidemark.positions.interval.ms` is 100",
-		"`testOffsetTranslationBehindReplicationFlow` takes the first checkpoint that differs from one it has seen for that of the commit it has just made, so it needs every checkpoint at once, or late",
+		"`testOffsetTranslationBehindReplicationFlow` takes the first checkpoint that it has not seen for that of its last commit, so each must be there soon after its commit",
 	}
 }
 
