@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -24,7 +27,8 @@ func newGroups(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "groups FILE [GROUP...]",
 		Short: "Show every group's positions with their verdicts: source, lag, target, exact or why not",
-		Long: `Show the positions of all groups, or of those named: the committed offset on the source, its lag, the offset on the
+		Long: `Show the positions of all groups, or of those named, in every enabled flow of FILE or in the one that --flow names (needed with
+--json and with names where FILE has several): the committed offset on the source, its lag, the offset on the
 target at which the group would resume, what the group has committed on the target now, and the verdict: exact, or why not.
 
 The target is read (the verdicts topic), so it does not matter whether a run is going on. The source is asked for what
@@ -51,21 +55,28 @@ With --write the translated positions are committed on the target, for a flow th
 source is lost: from what the target alone knows, by the rules of a run (whole groups, none with members there, nothing backwards).
 The plan is shown first. --csv prints the positions for Kafka's own tool instead.` + exitCodesCheck,
 		Args: atLeast("FILE", "GROUP"),
-		RunE: func(_ *cobra.Command, args []string) error { return runGroups(e, args[0], args[1:], o) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			return e.watched(o.readOptions, func(e *env) error { return runGroups(e, args[0], args[1:], o) })
+		},
 	}
 	o.handoverOptions.add(cmd)
+	o.addWatch(cmd)
 	o.readOptions.add(cmd, "exit 3 if a position is not exact or not on the target, or the target's commit is ahead, the group has members there, it is gone from the source, it has committed on the source since, a named group is left out, group sync is off, no worker runs, or the source does not answer")
 	return cmd
 }
 
 func runGroups(e *env, file string, names []string, o groupsOptions) error {
-	byHand, err := o.wanted(o.check)
+	byHand, err := o.wanted(o.readOptions)
 	if err != nil {
 		return err
 	}
 	cfg, err := e.load(file)
 	if err != nil {
 		return err
+	}
+	// All groups of all flows are a question that people ask; a group by its name, or one document, is about one flow.
+	if o.flow == "" && len(names) == 0 && !byHand && !o.json && len(cfg.EnabledFlows()) > 1 {
+		return groupsOfEach(e, cfg, o)
 	}
 	flow, err := oneToRead(cfg, o.flow)
 	if err != nil {
@@ -74,8 +85,35 @@ func runGroups(e *env, file string, names []string, o groupsOptions) error {
 	if byHand {
 		return runHandover(e, cfg, flow, names, o)
 	}
+	return groupsOf(e, cfg, flow, names, o)
+}
+
+// groupsOfEach shows the groups of every enabled flow. One that cannot answer keeps nothing from the others.
+func groupsOfEach(e *env, cfg *config.Config, o groupsOptions) error {
+	var failed, found error
+	for i, flow := range cfg.EnabledFlows() {
+		head := "flow " + flow.Name().String() + "\n"
+		if i > 0 {
+			head = "\n" + head
+		}
+		if _, err := io.WriteString(e.stdout, head); err != nil {
+			return err
+		}
+		switch err := groupsOf(e, cfg, flow, nil, o); {
+		case errors.Is(err, errStopped):
+			return err
+		case errors.Is(err, errFindings):
+			found = err
+		default:
+			failed = errors.Join(failed, err)
+		}
+	}
+	return cmp.Or(failed, found)
+}
+
+func groupsOf(e *env, cfg *config.Config, flow config.Flow, names []string, o groupsOptions) error {
 	var s status.Groups
-	err = e.ask(cfg, flow, o.readOptions, func(ctx context.Context, r *inspect.Reader) (err error) {
+	err := e.ask(cfg, flow, o.readOptions, func(ctx context.Context, r *inspect.Reader) (err error) {
 		s, err = r.Groups(ctx, names)
 		return err
 	})

@@ -28,13 +28,15 @@ func (o *handoverOptions) add(cmd *cobra.Command) {
 }
 
 // wanted says whether positions are to be handed over, and refuses flags that do not go together.
-func (o *handoverOptions) wanted(check bool) (bool, error) {
+func (o *handoverOptions) wanted(also readOptions) (bool, error) {
 	switch {
+	case (o.write || o.csv) && also.watch != 0:
+		return false, usagef("groups: --watch shows, it does not go with --write and --csv")
 	case !o.write && !o.csv && (o.as != "" || o.yes || o.dryRun):
 		return false, usagef("groups: --as, --yes and --dry-run go with --write (--as with --csv too)")
 	case o.write && o.csv:
 		return false, usagef("groups: --write writes positions, --csv prints them for another tool: one of both")
-	case (o.write || o.csv) && check:
+	case (o.write || o.csv) && also.check:
 		return false, usagef("groups: --check does not go with --write and --csv; use it afterwards")
 	}
 	return o.write || o.csv, nil

@@ -41,9 +41,12 @@ once, as new: a run sees it within seconds, or with refresh_topics off at its ne
 
 Where no run has created the ledger of any flow shown there is nothing to show: exit code 1 (with --check 3).` + exitCodesCheck,
 		Args: exactly("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error { return runStatus(e, args[0], o) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			return e.watched(o, func(e *env) error { return runStatus(e, args[0], o) })
+		},
 	}
 	o.add(cmd, "exit 3 if a partition is stopped, standing, held by a transaction that hangs, damaged or not begun, FILE names a topic that is not there, others wrote to a remote topic, a lane has no owner or does not run, a worker waits or has another file, a part of an offset map is missing, or the source does not answer")
+	o.addWatch(cmd)
 	cmd.Flag("flow").Usage = "show only this flow, A:B"
 	return cmd
 }

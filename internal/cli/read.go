@@ -22,6 +22,7 @@ type readOptions struct {
 	json    bool
 	check   bool
 	timeout time.Duration
+	watch   time.Duration // 0: once
 }
 
 func (o *readOptions) add(cmd *cobra.Command, check string) {
