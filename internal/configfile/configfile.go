@@ -10,6 +10,7 @@ import (
 	"tidemark/internal/config"
 	"tidemark/internal/config/properties"
 	"tidemark/internal/config/provider"
+	"tidemark/internal/config/resource"
 	"tidemark/internal/config/yamlfile"
 )
 
@@ -35,6 +36,9 @@ func Parse(name string, data []byte) (*config.Config, error) {
 func Examine(name string, data []byte, outside provider.Outside) config.Examined {
 	if isProperties(name, data) {
 		return properties.Examine(name, data, outside)
+	}
+	if resource.Is(data) {
+		return properties.ExamineAs(name, data, outside, resource.Read)
 	}
 	return yamlfile.Examine(name, data)
 }

@@ -46,15 +46,30 @@ type reader struct {
 	known     map[scope][]string                         // what honoured said
 }
 
-// Examine reads a properties file of MirrorMaker 2. Values that refer to a configuration provider are looked up in
-// outside.
-func Examine(name string, data []byte, outside provider.Outside) config.Examined {
-	m := &reader{
+func newReader(name string) *reader {
+	return &reader{
 		Draft:    config.NewDraft(name, form()),
 		top:      map[string]entry.Entry{},
 		clusters: map[string]map[string]entry.Entry{},
 		flows:    map[config.FlowName]map[string]entry.Entry{},
 	}
+}
+
+// ExamineAs is Examine of a text of another form, which from reads: it gives what a properties file would say.
+func ExamineAs(name string, data []byte, outside provider.Outside, from func(*report.Report, []byte) []entry.Entry) config.Examined {
+	m := newReader(name)
+	entries := from(&m.Report, data)
+	if len(m.Problems) > 0 { // what follows from half a file is noise
+		return m.Examined()
+	}
+	m.read(entries, outside)
+	return m.Examined()
+}
+
+// Examine reads a properties file of MirrorMaker 2. Values that refer to a configuration provider are looked up in
+// outside.
+func Examine(name string, data []byte, outside provider.Outside) config.Examined {
+	m := newReader(name)
 	if line := yamlLine(data); line > 0 {
 		m.Problem(report.At{Line: line}, "this looks like YAML", "name the file .yaml, or write key = value pairs as MirrorMaker 2 does: clusters = A, B")
 		return m.Examined()
