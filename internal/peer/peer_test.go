@@ -28,7 +28,7 @@ const (
 	end   = "<!-- made by `make peer`: end -->\n"
 )
 
-// quick are tests of the first class that take less than a minute together on two cores at rest, all else included, and go
+// quick are tests of the first class that take about a minute of CPU together, all that is built for them included, and go
 // through topics, records, positions and a restart.
 func quick() []string {
 	return []string{"testOneWayReplicationWithAutoOffsetSync", "testRestartReplication"}
