@@ -49,7 +49,7 @@ mutants: ## small breaks of internal/lane and internal/mirror, one after the oth
 	go run ./tools/mutants
 
 # Two classes at a time, each in a JVM of its own.
-peer: ## all integration tests of MirrorMaker 2 in Apache Kafka against Tidemark (half an hour), and the table of them in docs
+peer: ## all integration tests of MirrorMaker 2 in Apache Kafka against Tidemark (about an hour), and the table of them in docs
 	go test -count=1 -timeout 120m -parallel 2 ./internal/peer -v -peer.all
 
 # One failure ends nothing: every world is run, and each says how to run it again.

@@ -42,7 +42,8 @@ are not committed on the target, flows in both directions, switches that leave a
 
 Files and variables that FILE names are read: what a run would be refused for is an error. Nothing is connected, unless --connect is given: then the clusters of enabled flows are asked how many brokers they have, and
 replication factors are compared with that, and whether another mirror writes offset syncs where a flow would, or a
-MirrorMaker 2 has filled remote topics, whose partitions a first run would stop.
+MirrorMaker 2 has filled remote topics, whose partitions a first run would stop, and which topics lose old records that are
+to stay.
 
 --yaml prints the same configuration as YAML, with the keys only that differ from their defaults. Passwords and keys are
 never printed: what FILE takes from an environment variable or from a file of its own is named, anything else is to be put

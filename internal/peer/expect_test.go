@@ -64,7 +64,8 @@ type expectation struct {
 	classes []string // by their short names; nil: all
 	tests   string   // a name, or a pattern as path.Match has them
 	want    outcome
-	says    string // what the exception must hold, so that the test fails for this reason and no other
+	or      outcome // what it may come to as well, by a race in the test itself that a comment on the row explains; empty: nothing
+	says    string  // what the exception must hold, so that the test fails for this reason and no other
 	why     string
 }
 
@@ -92,7 +93,9 @@ func expectations() []expectation {
 			why: "its last part alters offsets through Connect's REST; `tidemark restart --from` does it here. All before that passes",
 		},
 		{
-			tests: "testReplicateSourceDefault", want: differs, says: "because the source cluster default is being used",
+			// It looks at the setting right after it has set it: a broker that has not applied that yet shows the old one, which is
+			// what the test waits for.
+			tests: "testReplicateSourceDefault", want: differs, or: passes, says: "because the source cluster default is being used",
 			why: "sets `use.defaults.from=source`, so the default of the source's broker should replace what was set on the remote topic; only settings that the source topic has of its own are copied",
 		},
 		{

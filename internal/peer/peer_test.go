@@ -28,7 +28,7 @@ const (
 	end   = "<!-- made by `make peer`: end -->\n"
 )
 
-// quick are tests of the first class that take less than a minute together on two cores at rest, all else included, and go
+// quick are tests of the first class that take about a minute of CPU together, all that is built for them included, and go
 // through topics, records, positions and a restart.
 func quick() []string {
 	return []string{"testOneWayReplicationWithAutoOffsetSync", "testRestartReplication"}
@@ -104,6 +104,8 @@ func unexpected(short string, r result) []string {
 
 func against(e expectation, short string, r result) []string {
 	switch {
+	case e.or != "" && r.Outcome == string(e.or):
+		return nil
 	case r.Outcome == string(e.want) && strings.Contains(r.Says, e.says):
 		return nil
 	case r.Outcome == string(e.want):
@@ -129,6 +131,8 @@ func TestUnexpected(t *testing.T) {
 		{odd, "FAILED", "other", "for another reason"},
 		{odd, "SUCCESSFUL", "", "passes: take its row out"},
 		{odd, "ABORTED", "no heartbeats", "expected FAILED"},
+		{expectation{want: differs, or: passes}, "SUCCESSFUL", "", ""},
+		{expectation{want: differs, or: passes}, "ABORTED", "", "expected FAILED"},
 	} {
 		got := strings.Join(against(tc.e, "Base", result{Test: "testX", Outcome: tc.outcome, Says: tc.says}), "\n")
 		if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
