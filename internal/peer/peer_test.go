@@ -44,6 +44,16 @@ func TestKafkasOwn(t *testing.T) {
 		defer cancel()
 		c := classes()[0]
 		results, err := runClass(ctx, c, quick())
+		for again := range 2 { // Kafka's tests have time-outs of their own, half a minute each, which a busy machine runs into
+			late := unlike(c.short, results)
+			if err != nil || len(late) == 0 {
+				break
+			}
+			t.Logf("run again (%d): %v", again+1, late)
+			var more []result
+			more, err = runClass(ctx, c, late)
+			results = append(slices.DeleteFunc(results, func(r result) bool { return slices.Contains(late, r.Test) }), more...)
+		}
 		compare(t, c, quick(), results, err)
 		return
 	}
@@ -95,6 +105,16 @@ func compare(t *testing.T, c class, tests []string, results []result, err error)
 			t.Error(complaint)
 		}
 	}
+}
+
+// unlike are the tests whose result is not as expected.
+func unlike(short string, results []result) (tests []string) {
+	for _, r := range results {
+		if len(unexpected(short, r)) > 0 {
+			tests = append(tests, r.Test)
+		}
+	}
+	return tests
 }
 
 // unexpected says what about a result is not as expected.
