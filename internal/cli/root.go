@@ -139,7 +139,7 @@ func newRoot(e *env) *cobra.Command {
 		Long: `Tidemark copies topics from one Kafka cluster to another and carries every consumer group's
 position across exactly, so that an application moves clusters with no record lost and none read twice.
 
-FILE is YAML (docs/config.md) or a MirrorMaker 2 properties file.
+FILE is YAML (docs/config.md) or one of MirrorMaker 2's: a properties file, a resource of Strimzi, JSON of connectors.
 
 Exit codes: 0 fine; 1 failed; 2 wrong usage or file; 3 something is stopped, damaged or not exact
 (with --check); 130 ended by a signal (run: by a second one) before it was done.`,

@@ -43,7 +43,7 @@ func (e *env) watched(o readOptions, once func(*env) error) error {
 		view.stdout, view.stderr = &out, &said
 		err := once(&view)
 		if e.ctx.Err() != nil {
-			return nil // the end of a watch is no failure
+			return nil //nolint:nilerr // the end of a watch is no failure
 		}
 		if exitCode(err) == ExitUsage {
 			return err

@@ -38,7 +38,21 @@ func (e Examined) Given(flow FlowName, field string) (key string, line int, ok b
 }
 
 // Properties says that the file is one of MirrorMaker 2, not YAML.
+//
+// That is so also of the resources and connectors in which MirrorMaker 2 is deployed, which are read as what a properties file
+// would say.
 func (c *Config) Properties() bool { return c.form.Tag == "mm2" }
+
+// Called is what kind of file it is, for people.
+func (c *Config) Called() string {
+	switch {
+	case c.form.Called != "":
+		return c.form.Called
+	case c.Properties():
+		return "a MirrorMaker 2 properties file"
+	}
+	return "YAML"
+}
 
 // FlowKey is the key of this kind of file that sets a field of Flow: "sync_groups" or "sync.group.offsets.enabled" for
 // SyncGroupOffsets. It is empty where no single key does.

@@ -10,6 +10,7 @@ import (
 // Form is how a kind of file names what it sets.
 type Form struct {
 	Tag       string                    // the tag of Flow that holds its keys: yaml or mm2
+	Called    string                    // for people; empty: what the tag says
 	Bootstrap func(alias string) string // the key that holds a cluster's addresses
 }
 

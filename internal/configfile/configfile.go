@@ -38,7 +38,7 @@ func Examine(name string, data []byte, outside provider.Outside) config.Examined
 		return properties.Examine(name, data, outside)
 	}
 	if resource.Is(data) {
-		return properties.ExamineAs(name, data, outside, resource.Read)
+		return properties.ExamineAs("resources or connectors of MirrorMaker 2", name, data, outside, resource.Read)
 	}
 	return yamlfile.Examine(name, data)
 }

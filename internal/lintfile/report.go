@@ -34,7 +34,8 @@ const (
 // Report is what there is to say about one file.
 type Report struct {
 	File     string    `json:"file"`
-	Kind     string    `json:"kind,omitempty"` // "yaml" or "properties"; empty where the file cannot be used
+	Kind     string    `json:"kind,omitempty"`   // "yaml" or "properties"; empty where the file cannot be used
+	Called   string    `json:"called,omitempty"` // what kind it is, for people
 	Clusters []string  `json:"clusters,omitempty"`
 	Flows    []Flow    `json:"flows"`    // empty where the file cannot be used
 	Findings []Finding `json:"findings"` // errors, then risks, then notes; each in the order of the file
@@ -89,7 +90,7 @@ func Look(file string, e config.Examined, brokers map[string]Brokers) Report {
 		}
 	}
 	if e.Config != nil {
-		r.Kind = "yaml"
+		r.Kind, r.Called = "yaml", e.Config.Called()
 		if e.Config.Properties() {
 			r.Kind = "properties"
 		}
@@ -143,11 +144,7 @@ const width = 112
 func (r Report) Text() string {
 	var b strings.Builder
 	if r.Kind != "" {
-		kind := "YAML"
-		if r.Kind == "properties" {
-			kind = "a MirrorMaker 2 properties file"
-		}
-		fmt.Fprintf(&b, "%s: %s; clusters %s\n", r.File, kind, strings.Join(r.Clusters, ", "))
+		fmt.Fprintf(&b, "%s: %s; clusters %s\n", r.File, r.Called, strings.Join(r.Clusters, ", "))
 	}
 	for _, f := range r.Flows {
 		if !f.Enabled {

@@ -46,18 +46,20 @@ type reader struct {
 	known     map[scope][]string                         // what honoured said
 }
 
-func newReader(name string) *reader {
+func newReader(name, called string) *reader {
+	f := form()
+	f.Called = called
 	return &reader{
-		Draft:    config.NewDraft(name, form()),
+		Draft:    config.NewDraft(name, f),
 		top:      map[string]entry.Entry{},
 		clusters: map[string]map[string]entry.Entry{},
 		flows:    map[config.FlowName]map[string]entry.Entry{},
 	}
 }
 
-// ExamineAs is Examine of a text of another form, which from reads: it gives what a properties file would say.
-func ExamineAs(name string, data []byte, outside provider.Outside, from func(*report.Report, []byte) []entry.Entry) config.Examined {
-	m := newReader(name)
+// ExamineAs is Examine of a text of another form, called so, which from reads: it gives what a properties file would say.
+func ExamineAs(called, name string, data []byte, outside provider.Outside, from func(*report.Report, []byte) []entry.Entry) config.Examined {
+	m := newReader(name, called)
 	entries := from(&m.Report, data)
 	if len(m.Problems) > 0 { // what follows from half a file is noise
 		return m.Examined()
@@ -69,7 +71,7 @@ func ExamineAs(name string, data []byte, outside provider.Outside, from func(*re
 // Examine reads a properties file of MirrorMaker 2. Values that refer to a configuration provider are looked up in
 // outside.
 func Examine(name string, data []byte, outside provider.Outside) config.Examined {
-	m := newReader(name)
+	m := newReader(name, "")
 	if line := yamlLine(data); line > 0 {
 		m.Problem(report.At{Line: line}, "this looks like YAML", "name the file .yaml, or write key = value pairs as MirrorMaker 2 does: clusters = A, B")
 		return m.Examined()

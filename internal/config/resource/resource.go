@@ -146,7 +146,11 @@ type writer struct {
 	order     []string
 }
 
+// put adds an entry. Connectors repeat what they have in common.
 func (w *writer) put(line int, key, value string) {
+	if slices.ContainsFunc(w.out, func(e entry.Entry) bool { return e.Key == key && e.Value == value }) {
+		return
+	}
 	w.out = append(w.out, entry.Entry{Line: line, Key: key, Value: value})
 }
 

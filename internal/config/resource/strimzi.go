@@ -64,8 +64,12 @@ func (w *writer) strimziMirror(m *yaml.Node, target string) {
 		w.scalars(field(connector, "config"), name)
 	}
 	for _, p := range []struct{ key, as string }{
-		{"topicsPattern", "topics"}, {"topicsExcludePattern", "topics.exclude"}, {"topicsBlacklistPattern", "topics.exclude"},
-		{"groupsPattern", "groups"}, {"groupsExcludePattern", "groups.exclude"}, {"groupsBlacklistPattern", "groups.exclude"},
+		{"topicsPattern", "topics"},
+		{"topicsExcludePattern", "topics.exclude"},
+		{"topicsBlacklistPattern", "topics.exclude"},
+		{"groupsPattern", "groups"},
+		{"groupsExcludePattern", "groups.exclude"},
+		{"groupsBlacklistPattern", "groups.exclude"},
 	} {
 		if v := field(m, p.key); v != nil {
 			w.put(v.Line, name+p.as, text(v))
@@ -161,7 +165,7 @@ func (w *writer) login(alias string, a *yaml.Node) bool {
 		secret := field(a, "passwordSecret")
 		pw := w.variable(a.Line, "the password for cluster "+alias, text(field(secret, "secretName")), text(field(secret, "password")), variableOf(alias, "PASSWORD"))
 		w.put(a.Line, alias+".sasl.mechanism", m[0])
-		w.put(a.Line, alias+".sasl.jaas.config", fmt.Sprintf("%s required username=%q password=\"%s\";", m[1], text(field(a, "username")), pw))
+		w.put(a.Line, alias+".sasl.jaas.config", fmt.Sprintf("%s required username=%q password=%q;", m[1], text(field(a, "username")), pw))
 		return true
 	case kind == "tls":
 		w.known(a, path, []string{"type", "certificateAndKey"})
