@@ -78,6 +78,8 @@ const (
 // What happens to topics, their settings and access rules.
 const (
 	TopicCreated   Kind = "remote topic created"
+	TopicGrew      Kind = "remote topic has got more partitions, as its source topic has"
+	TopicWider     Kind = "remote topic has more partitions than its source topic: those beyond stay empty"
 	TopicNotReady  Kind = "remote topic is not ready, trying again each round"
 	TopicReady     Kind = "remote topic is ready now"
 	RulesBack      Kind = "access rules of topics are copied again"
@@ -102,7 +104,7 @@ const (
 func (k Kind) calm() bool {
 	switch k {
 	case PartitionGoesOn, PartitionFenced, JournalWritten, FirstStart, SourceBack, LaneTaken,
-		PositionsWhole, PositionsBack, CommitsBack, GroupsSummary, EmitBack, TopicCreated,
+		PositionsWhole, PositionsBack, CommitsBack, GroupsSummary, EmitBack, TopicCreated, TopicGrew, TopicWider,
 		TopicReady, RulesBack, RulesOff, RuleCopied, RulesOfSource, SettingsFollow,
 		SettingsBack, SettingsRead, DecisionsBack, LanesAssigned, LanesRun, LanesRevoked, TargetBack, SameFile,
 		OtherFileGone, LaneRuns, Group:

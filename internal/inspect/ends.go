@@ -172,7 +172,22 @@ func (r *Reader) targetEnds(ctx context.Context, rows []*row) error {
 			w.compare(t)
 		}
 	}
+	wider(rows, topics)
 	return nil
+}
+
+// wider remarks on the first partition of a topic that its remote topic has more partitions, which stay empty. Who reads by key on
+// both sides must know.
+func wider(rows []*row, remotes map[string]kafka.Topic) {
+	of := map[string]int32{} // partitions of the source that are known, by remote topic
+	for _, w := range rows {
+		of[w.remote.Topic] = max(of[w.remote.Topic], w.remote.Partition+1)
+	}
+	for _, w := range rows {
+		if n := remotes[w.remote.Topic].Partitions; w.remote.Partition == 0 && n > of[w.remote.Topic] {
+			w.remark(fmt.Sprintf("remote topic %s has %d partitions and the source topic %d: the others stay empty", w.remote.Topic, n, of[w.remote.Topic]))
+		}
+	}
 }
 
 // unseen adds to what is said about a partition that nobody has begun with when it will be seen.

@@ -71,6 +71,8 @@ func TestRemarks(t *testing.T) {
 	w.topic(w.target, "A.orders", 2)
 	w.topic(w.target, "A.small", 1)
 	w.topic(w.source, "small", 2)
+	w.topic(w.source, "narrow", 1)
+	w.topic(w.target, "A.narrow", 3)
 	w.topic(w.source, "left", 1)
 	w.extra = ", topics_exclude: [left]"
 	w.produce(w.target, &kgo.Record{Topic: "A.orders", Partition: 1, Value: []byte("not ours")})
@@ -90,6 +92,7 @@ func TestRemarks(t *testing.T) {
 		{"gone", 0, status.Idle, "the topic is not on the source any more"},
 		{"left", 0, status.Idle, `not mirrored any more: excluded by topics.exclude pattern "left"`},
 		{"small", 0, status.New, "no worker has begun with it yet"},
+		{"narrow", 0, status.New, "remote topic A.narrow has 3 partitions and the source topic 1: the others stay empty"},
 		{"small", 1, status.New, "remote topic A.small has only 1 partitions"},
 	} {
 		p := w.partition(f, c.topic, c.partition)

@@ -51,6 +51,7 @@ type Syncer struct {
 	read           time.Time            // when settings were read last
 	follows        map[string]*followed // by source topic
 	unread         map[string]string    // topics whose settings cannot be read, as said
+	wider          map[string][2]int32  // partitions of source topic and wider remote topic, as said, by source topic
 	without        map[string]string    // remote topics that were created without a setting, and why
 
 	mu       sync.Mutex
@@ -62,7 +63,7 @@ const readAgain = time.Minute
 
 // New makes a Syncer.
 func New(source, target *kafka.Client, rules Rules, bus *events.Bus) *Syncer {
-	return &Syncer{source: source, target: target, rules: rules, events: bus, known: map[string]State{}, failed: map[string]string{}, follows: map[string]*followed{}, unread: map[string]string{}, without: map[string]string{}}
+	return &Syncer{source: source, target: target, rules: rules, events: bus, known: map[string]State{}, failed: map[string]string{}, follows: map[string]*followed{}, unread: map[string]string{}, without: map[string]string{}, wider: map[string][2]int32{}}
 }
 
 // Round looks at both clusters, creates and grows what is missing, and reports. The error says that a cluster could not
@@ -166,6 +167,7 @@ func (s *Syncer) act(ctx context.Context, a Action, configs map[string]kafka.Con
 		if err := s.target.CreatePartitions(ctx, a.Remote, a.Partitions); err != nil && !errors.Is(err, kerr.InvalidPartitions) {
 			return err.Error()
 		}
+		s.events.Say(events.TopicGrew, "topic", a.Topic, "remote", a.Remote, "partitions", a.Partitions)
 		return ""
 	}
 	if unreadable != nil {
@@ -242,6 +244,7 @@ func (s *Syncer) states(ctx context.Context, decisions []Decision, source, targe
 				st.TooFew += ": " + why
 			}
 		}
+		s.tellWider(st)
 		if old, ok := s.known[d.Topic]; ok && !stale && !s.follows[d.Topic].changedSince() && old.Unread == "" && old.SourceID == st.SourceID && old.TargetID == st.TargetID {
 			st.MaxBytes, st.AppendTime, st.SourceCompacts, st.TargetCompacts = old.MaxBytes, old.AppendTime, old.SourceCompacts, old.TargetCompacts
 		} else if st.NotYet == "" {
@@ -264,6 +267,14 @@ func (s *Syncer) states(ctx context.Context, decisions []Decision, source, targe
 	maps.DeleteFunc(s.follows, func(topic string, _ *followed) bool { return !mirrored[topic] })
 	s.gather()
 	return out, nil
+}
+
+// tellWider says once that a remote topic has partitions which nothing is written to: made by hand, or by another mirror.
+func (s *Syncer) tellWider(st State) {
+	if counts := [2]int32{st.Partitions, st.Remotes}; st.Remotes > st.Partitions && st.NotYet == "" && s.wider[st.Name] != counts {
+		s.wider[st.Name] = counts
+		s.events.Say(events.TopicWider, "topic", st.Name, "partitions", st.Partitions, "remote", st.Remote, "remote_partitions", st.Remotes)
+	}
 }
 
 // settings reads what the mirror must know about both topics.
