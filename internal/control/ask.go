@@ -175,6 +175,11 @@ func (w World) restart(d Decision, touched []Known) ([]string, error) {
 			return nil, fmt.Errorf("offset %d is one of a partition: say of which", n)
 		}
 		from = fmt.Sprintf("from source offset %d", n)
+		for _, k := range touched {
+			if k.SourceEnd != Unknown && n > k.SourceEnd {
+				return nil, fmt.Errorf("%s ends at offset %d on the source: no copy can begin behind that (latest begins at the end)", k.ID, k.SourceEnd)
+			}
+		}
 	}
 	selected, again := 0, 0
 	for _, k := range touched {
@@ -194,10 +199,18 @@ func (w World) restart(d Decision, touched []Known) ([]string, error) {
 		return nil, fmt.Errorf("the flow does not mirror %s now: it is not on the source, or the file leaves it out", d.Scope)
 	}
 	out := []string{fmt.Sprintf("%s is copied anew %s: %s.", cmp.Or(d.Scope.String(), "it"), from, partitions(selected))}
+	twice := ": whoever reads it from the start reads twice what is in both. Delete the remote topic first to avoid that."
+	if d.From == "latest" {
+		twice = "."
+	}
 	if again > 0 {
-		out = append(out,
-			"What the remote topic holds stays there, and the new copy comes behind it: whoever reads it from the start reads records twice. Delete the remote topic first to avoid that.",
-			"Positions of groups are translated to the new copy.")
+		out = append(out, "What the remote topic holds stays there, and the new copy comes behind it"+twice)
+	}
+	if d.From != "earliest" {
+		out = append(out, "What lies in front of that on the source is not in the new copy, and is not copied any more where it was not yet.")
+	}
+	if again > 0 {
+		out = append(out, "Positions of groups are translated to the new copy; of a group that stands in front of it none is.")
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"tidemark/internal/notes"
 	"tidemark/internal/status"
 )
 
@@ -26,10 +27,24 @@ func (w *Watch) Live(ctx context.Context) []status.Live {
 		for _, t := range f.troubles() {
 			l.Waits = append(l.Waits, status.LiveWait{Since: t.Since, What: t.What, Why: t.Why})
 		}
+		f.members.addWaiting(&l)
 		out = append(out, l)
 	}
 	slices.SortFunc(out, func(a, b status.Live) int { return cmp.Compare(a.Flow, b.Flow) })
 	return out
+}
+
+// addWaiting adds the lanes that are assigned and not taken over yet, or any more, with what they wait for.
+func (m *members) addWaiting(l *status.Live) {
+	for _, n := range m.held() {
+		if slices.ContainsFunc(l.Lanes, func(have status.LiveLane) bool { return have.Lane == n }) {
+			continue
+		}
+		waits := status.LiveLane{Lane: n, Partitions: []status.LivePartition{}}
+		m.board.do(func(b *notes.Board) { waits.Waits, waits.Why = b.Waiting(n) })
+		l.Lanes = append(l.Lanes, waits)
+	}
+	slices.SortFunc(l.Lanes, func(a, b status.LiveLane) int { return cmp.Compare(a.Lane, b.Lane) })
 }
 
 // add has a flow shown until end is called.

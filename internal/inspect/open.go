@@ -138,7 +138,7 @@ func (r *Reader) begin(parent context.Context) (context.Context, context.CancelF
 	defer done()
 	if _, err := r.target.ClusterID(first); err != nil {
 		cancel()
-		if first.Err() != nil && parent.Err() == nil {
+		if first.Err() != nil && ctx.Err() == nil { // what --timeout ends is said by who was given it
 			err = fmt.Errorf("cluster %s takes connections at %s and does not answer: nothing came within %v; look at its brokers (frozen, overloaded, or no brokers of Kafka?) and ask again: %w",
 				r.flow.Target, strings.Join(r.target.Cluster().Bootstrap, ", "), r.opts.ConnectTimeout, err)
 		}

@@ -119,7 +119,7 @@ func (f *Flow) layout(c *ledger.Contents) error {
 func (f *Flow) readLedger(ctx context.Context, tp partition.ID) (*ledger.Contents, error) {
 	end, failed := offsets[int64](ctx, f.target, []partition.ID{tp}, -1, false)
 	start, failedStart := offsets[int64](ctx, f.target, []partition.ID{tp}, -2, false)
-	if err := errors.Join(failed[tp], failedStart[tp]); err != nil {
+	if err := cmp.Or(failed[tp], failedStart[tp]); err != nil { // both fail alike
 		return nil, err
 	}
 	c := ledger.NewContents()

@@ -71,11 +71,17 @@ func (b *Board) Report(n int32, what, why string, at time.Time) {
 
 // Doing is what was reported last of an assigned lane that does not run; empty where it runs.
 func (b *Board) Doing(n int32) string {
+	what, _ := b.Waiting(n)
+	return what
+}
+
+// Waiting is Doing, and why.
+func (b *Board) Waiting(n int32) (what, why string) {
 	l := b.lanes[n]
 	if l == nil || !l.runs.IsZero() || l.since.IsZero() {
-		return ""
+		return "", ""
 	}
-	return l.what
+	return l.what, l.why
 }
 
 // settle ends a lane's trouble once it has run for long enough.

@@ -74,15 +74,37 @@ func (l Live) Text() string {
 	for _, w := range l.Waits {
 		fmt.Fprintf(&b, "%s (for %s)%s\n", Printable(w.What), age(w.Since, l.At), because(w.Why))
 	}
-	for _, lane := range l.Lanes {
-		if lane.Waits != "" {
-			fmt.Fprintf(&b, "lane %d: %s%s\n", lane.Lane, lane.Waits, because(lane.Why))
-		}
+	for _, text := range l.waiting() {
+		b.WriteString(text + "\n")
 	}
 	if rows > 0 {
 		b.WriteString(g.String())
 	}
 	return b.String()
+}
+
+// waiting is a line for each thing that lanes wait for: where a cluster is away that is all of them.
+func (l Live) waiting() []string {
+	var order []string
+	lanes := map[string][]string{}
+	for _, lane := range l.Lanes {
+		if lane.Waits == "" {
+			continue
+		}
+		what := lane.Waits + because(lane.Why)
+		if lanes[what] == nil {
+			order = append(order, what)
+		}
+		lanes[what] = append(lanes[what], fmt.Sprint(lane.Lane))
+	}
+	for i, what := range order {
+		name := "lane "
+		if len(lanes[what]) > 1 {
+			name = "lanes "
+		}
+		order[i] = name + strings.Join(lanes[what], ", ") + ": " + what
+	}
+	return order
 }
 
 // LiveState is the state of a partition that is mirrored.
