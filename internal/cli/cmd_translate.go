@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 type translateOptions struct {
 	readOptions
 	query inspect.Query
+	csv   bool
 }
 
 func newTranslate(e *env) *cobra.Command {
@@ -54,6 +56,7 @@ mean other records there, or none.` + exitCodesCheck,
 	cmd.Flags().Int32Var(&o.query.Partition, "partition", 0, "partition of --topic")
 	cmd.Flags().Int64Var(&o.query.Offset, "offset", 0, "offset to translate: the next record to read")
 	cmd.Flags().BoolVar(&o.query.Reverse, "reverse", false, "from the target to the source")
+	cmd.Flags().BoolVar(&o.csv, "csv", false, "with GROUP and --reverse: print lines for Kafka's own tool (kafka-consumer-groups.sh --reset-offsets --from-file)")
 	return cmd
 }
 
@@ -66,6 +69,8 @@ func (o *translateOptions) validate(cmd *cobra.Command, args []string) error {
 		}
 	}
 	switch {
+	case o.csv && (len(args) != 2 || given > 0 || !o.query.Reverse || o.json):
+		return usagef("translate: --csv goes with GROUP and --reverse (the way to the target: tidemark groups FILE GROUP --csv)")
 	case len(args) == 1 && given == 3:
 		if o.query.Topic == "" || o.query.Partition < 0 || o.query.Offset < 0 {
 			return usagef("translate: --topic must not be empty, --partition and --offset not negative")
@@ -144,7 +149,12 @@ func runReturn(e *env, file, group string, o translateOptions) error {
 	if err != nil {
 		return err
 	}
-	if len(t.Offsets) > 0 || o.json {
+	switch {
+	case o.csv:
+		if _, err := io.WriteString(e.stdout, t.CSV()); err != nil {
+			return err
+		}
+	case len(t.Offsets) > 0 || o.json:
 		if err := e.print(t, o.json); err != nil {
 			return err
 		}

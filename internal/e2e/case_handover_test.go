@@ -61,4 +61,29 @@ func TestHandover(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "exact at source offset 41") {
 		t.Errorf("the way home, exit %d: %s%s", code, out, errs)
 	}
+	f.home("hnd-tool "+group, at)
+}
+
+// home sets a group of the target on the source with Kafka's own tool, as docs/moving.md says, and looks where it stands then.
+func (f *flow) home(group string, at spots) {
+	f.tb.Helper()
+	list, errs, code := f.says("translate", "FILE", group, "--reverse", "--csv")
+	if code != 0 {
+		f.tb.Fatalf("--csv, exit %d: %s%s", code, list, errs)
+	}
+	file := filepath.Join(f.tb.TempDir(), "home.csv")
+	if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
+		f.tb.Fatal(err)
+	}
+	line := fmt.Sprintf("kafka-consumer-groups.sh --bootstrap-server %s --group %s --reset-offsets --from-file %s --execute",
+		suite.source.BootstrapString(), prose.ShellWord(group), prose.ShellWord(file))
+	if out, err := testcluster.RunPrinted(f.tb.Context(), line); err != nil || strings.Contains(out, "Error") {
+		f.tb.Fatalf("%s: %s %v\n%s", line, out, err, list)
+	}
+	got, err := f.src.FetchOffsets(f.tb.Context(), group)
+	for s, c := range at {
+		if o, ok := got.Lookup(s.topic, s.partition); err != nil || !ok || o.At != c {
+			f.tb.Errorf("%q stands at %d of %s-%d on the source, want %d (%v)", group, o.At, s.topic, s.partition, c, err)
+		}
+	}
 }

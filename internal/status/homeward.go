@@ -1,7 +1,9 @@
 package status
 
 import (
+	"encoding/csv"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -32,6 +34,19 @@ func (r Return) Text() string {
 		g.row(Printable(o.Topic), strconv.Itoa(int(o.Partition)), number(o.Offset), number(o.OnTarget), Printable(o.Sentence))
 	}
 	return g.String()
+}
+
+// CSV is every place in the form that kafka-consumer-groups.sh --reset-offsets --from-file reads: group, topic, partition, offset.
+func (r Return) CSV() string {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	for _, o := range r.Offsets {
+		if o.Offset != Unknown {
+			_ = w.Write([]string{r.Group, o.Topic, strconv.Itoa(int(o.Partition)), strconv.FormatInt(o.Offset, 10)}) // a Builder takes everything
+		}
+	}
+	w.Flush()
+	return b.String()
 }
 
 // Findings are the places that are not exact.
