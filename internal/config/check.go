@@ -102,7 +102,7 @@ func identityKey(c *Config) string {
 
 // checkNames judges what a flow puts into names of topics.
 func checkNames(r *report.Report, c *Config, f Flow, where Places) {
-	if f.Separator == "" && f.Policy == PolicyDefault {
+	if f.Separator == "" && f.Policy == PolicyDefault && f.Enabled {
 		r.Problem(where.of("Separator"), fmt.Sprintf("flow %s: without a separator topic orders of %s would be called %q, and no such name can be taken apart again", f.Name(), f.Source, f.SourceAlias+"orders"),
 			"to keep names write "+identityKey(c)+"; otherwise choose a separator")
 	}

@@ -90,11 +90,32 @@ func (g Groups) takeBack(group Group) string {
 	}
 	switch {
 	case len(topics) > 0:
-		return g.undo(group.Group, topics)
+		return g.undo(group.Group, topics) + g.leaves(group)
 	case only:
-		return "group " + Printable(group.Group) + ": leave its offsets on " + Printable(g.Tools.Target.Alias) + " as they are: they may be the only ones, nothing would write them again"
+		on := g.Tools.Target
+		text := fmt.Sprintf("group %s: leave its offsets on %s as they are: they may be the only ones, nothing would write them again", Printable(group.Group), Printable(on.Alias))
+		if len(group.TargetOnly) > 0 { // no command that changes them, but what they come to
+			text += fmt.Sprintf("; if they are of a rehearsal, the group passes over what was read in that: keep a copy before you change any: %s --group %s --describe%s", on.command("kafka-consumer-groups.sh"), prose.ShellWord(group.Group), on.login())
+		}
+		return text
 	}
 	return ""
+}
+
+// leaves is what taking a rehearsal back leaves: commits that nothing would write again. Who is not told takes the rest for done.
+func (g Groups) leaves(group Group) string {
+	numbers := map[string][]int32{}
+	for _, o := range group.TargetOnly {
+		numbers[o.RemoteTopic] = append(numbers[o.RemoteTopic], o.Partition)
+	}
+	var names []string
+	for _, topic := range slices.Sorted(maps.Keys(numbers)) {
+		names = append(names, partitionsName(topic, numbers[topic]))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; that leaves %s, where %s alone has a commit of it: if that is of the rehearsal too, the group passes over what was read there", strings.Join(names, ", "), Printable(g.Tools.Target.Alias))
 }
 
 // targetOnly is what commits that a group without members on the target has made there alone come to: one clause a topic.
