@@ -35,7 +35,6 @@ func TestCase62InternalTopicsMadeWrongly(t *testing.T) {
 		{"c62a", "tidemark-ledger.c62a.internal", 8, compact, []string{"8 partitions", "needs 4", "kafka-topics", "--delete"}},
 		{"c62b", "tidemark-ledger.c62b.internal", 4, nil, []string{"cleanup.policy=delete", "kafka-configs", "--add-config cleanup.policy=compact"}},
 		{"c62c", "tidemark-verdicts.c62c.internal", 4, map[string]string{"cleanup.policy": "compact,delete"}, []string{"cleanup.policy=compact,delete", "kafka-configs", "--add-config cleanup.policy=compact"}},
-		{"c62d", "c62d.checkpoints.internal", 8, nil, []string{"cleanup.policy=delete", "kafka-configs", "--add-config cleanup.policy=compact"}},
 	} {
 		f := newFlow(t, c.alias, c.alias+"-t", c.alias+"-.*", "")
 		if err := testcluster.CreateTopic(t.Context(), suite.target.ClientOpts(), c.topic, c.partitions, c.configs); err != nil {

@@ -117,20 +117,30 @@ func create(ctx context.Context, c *kafka.Client, t InternalTopic) error {
 	return c.CreateTopic(ctx, kafka.TopicSpec{Name: t.Name, Partitions: t.Partitions, ReplicationFactor: t.ReplicationFactor, Configs: configs})
 }
 
+// describedWithin is how long brokers may take to hear of a topic that their controller has made: milliseconds as a rule. One whose
+// machine is busy has taken more than a quarter of a minute.
+const describedWithin = time.Minute
+
 // await waits until the topic that was just created is described by whichever broker is asked, and checks it: somebody
 // else may have created it first.
 func await(ctx context.Context, c *kafka.Client, t InternalTopic) (note string, err error) {
-	deadline := time.Now().Add(15 * time.Second)
+	deadline := time.Now().Add(describedWithin)
 	for {
 		got, err := c.DescribeTopics(ctx, t.Name)
-		if err == nil && len(got) == 1 && got[0].Err == nil && got[0].Partitions > 0 {
+		switch {
+		case err != nil:
+		case len(got) == 1 && got[0].Err == nil && got[0].Partitions > 0:
 			// Settings are told by any broker, also by one that has not heard of the topic yet.
 			if note, err = check(ctx, c, t, got[0]); !errors.Is(err, kerr.UnknownTopicOrPartition) {
 				return note, err
 			}
+		case len(got) == 1 && got[0].Err != nil:
+			err = got[0].Err
+		default:
+			err = kerr.UnknownTopicOrPartition
 		}
 		if time.Now().After(deadline) {
-			return "", fmt.Errorf("topic %s was created on cluster %s but is not described after 15 s: %w", t.Name, c.Cluster().Alias, err)
+			return "", fmt.Errorf("topic %s was created on cluster %s but is not described after %v: %w", t.Name, c.Cluster().Alias, describedWithin, err)
 		}
 		if !pause.For(ctx, 50*time.Millisecond) {
 			return "", ctx.Err()

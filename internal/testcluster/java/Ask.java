@@ -3,6 +3,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.Callable;
 import java.util.regex.Pattern;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
@@ -37,27 +38,35 @@ public class Ask {
         Pattern groups = Pattern.compile(opts.get("groups"));
         try (MirrorClient client = new MirrorClient(props)) {
             for (String hop : opts.get("hops").split(",")) {
-                say("replicationHops", hop, RemoteClusterUtils.replicationHops(props, hop), client.replicationHops(hop));
+                say("replicationHops", hop, () -> RemoteClusterUtils.replicationHops(props, hop), () -> client.replicationHops(hop));
             }
-            say("heartbeatTopics", "", new TreeSet<>(RemoteClusterUtils.heartbeatTopics(props)), new TreeSet<>(client.heartbeatTopics()));
-            say("checkpointTopics", "", new TreeSet<>(RemoteClusterUtils.checkpointTopics(props)), new TreeSet<>(client.checkpointTopics()));
-            say("upstreamClusters", "", new TreeSet<>(RemoteClusterUtils.upstreamClusters(props)), new TreeSet<>(client.upstreamClusters()));
-            say("remoteTopics", "", new TreeSet<>(client.remoteTopics()), new TreeSet<>(client.remoteTopics()));
-            say("remoteTopics", alias, new TreeSet<>(client.remoteTopics(alias)), new TreeSet<>(client.remoteTopics(alias)));
+            say("heartbeatTopics", "", () -> new TreeSet<>(RemoteClusterUtils.heartbeatTopics(props)), () -> new TreeSet<>(client.heartbeatTopics()));
+            say("checkpointTopics", "", () -> new TreeSet<>(RemoteClusterUtils.checkpointTopics(props)), () -> new TreeSet<>(client.checkpointTopics()));
+            say("upstreamClusters", "", () -> new TreeSet<>(RemoteClusterUtils.upstreamClusters(props)), () -> new TreeSet<>(client.upstreamClusters()));
+            say("remoteTopics", "", () -> new TreeSet<>(client.remoteTopics()), () -> new TreeSet<>(client.remoteTopics()));
+            say("remoteTopics", alias, () -> new TreeSet<>(client.remoteTopics(alias)), () -> new TreeSet<>(client.remoteTopics(alias)));
             say("translateOffsets", opts.get("group"),
-                lines(RemoteClusterUtils.translateOffsets(props, alias, opts.get("group"), PATIENCE)),
-                lines(client.remoteConsumerOffsets(opts.get("group"), alias, PATIENCE)));
+                () -> lines(RemoteClusterUtils.translateOffsets(props, alias, opts.get("group"), PATIENCE)),
+                () -> lines(client.remoteConsumerOffsets(opts.get("group"), alias, PATIENCE)));
             say("translateOffsets", groups.pattern(),
-                byGroup(RemoteClusterUtils.translateOffsets(props, alias, groups, PATIENCE)),
-                byGroup(client.remoteConsumerOffsets(groups, alias, PATIENCE)));
+                () -> byGroup(RemoteClusterUtils.translateOffsets(props, alias, groups, PATIENCE)),
+                () -> byGroup(client.remoteConsumerOffsets(groups, alias, PATIENCE)));
         }
     }
 
-    private static void say(String method, String what, Object utils, Object client) {
-        if (!utils.equals(client)) {
-            throw new IllegalStateException(method + " " + what + ": RemoteClusterUtils says " + utils + ", MirrorClient " + client);
+    /** Both must say the same. They are asked one after the other, and others make topics meanwhile: so until they do. */
+    private static void say(String method, String what, Callable<?> utils, Callable<?> client) throws Exception {
+        Object one;
+        Object two;
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        do {
+            one = utils.call();
+            two = client.call();
+        } while (!one.equals(two) && System.nanoTime() < deadline);
+        if (!one.equals(two)) {
+            throw new IllegalStateException(method + " " + what + ": RemoteClusterUtils says " + one + ", MirrorClient " + two);
         }
-        System.out.println(method + " " + what + ": " + utils);
+        System.out.println(method + " " + what + ": " + one);
     }
 
     private static Map<String, String> lines(Map<TopicPartition, OffsetAndMetadata> offsets) {
