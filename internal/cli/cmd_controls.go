@@ -93,11 +93,7 @@ func newControls(e *env) *cobra.Command {
 obey yet. A decision is void where another one about the same was made at the same time and was first.` + exitCodes + ".",
 		Args: exactly("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			cfg, err := e.load(args[0])
-			if err != nil {
-				return err
-			}
-			flow, err := oneToRead(cfg, o.flow)
+			cfg, flow, err := e.loadOne(args[0], o.flow)
 			if err != nil {
 				return err
 			}

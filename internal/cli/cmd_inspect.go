@@ -53,11 +53,7 @@ blocks are missing), and records that are damaged.` + exitCodes + ".",
 }
 
 func runInspectLedger(e *env, file string, o readOptions, runs bool) error {
-	cfg, err := e.load(file)
-	if err != nil {
-		return err
-	}
-	flow, err := oneToRead(cfg, o.flow)
+	cfg, flow, err := e.loadOne(file, o.flow)
 	if err != nil {
 		return err
 	}
@@ -89,11 +85,7 @@ func newInspectMM2(e *env, name, short string, read func(*inspect.Reader, contex
 }
 
 func runInspectMM2(e *env, file string, o readOptions, read func(*inspect.Reader, context.Context) (status.MM2Records, error)) error {
-	cfg, err := e.load(file)
-	if err != nil {
-		return err
-	}
-	flow, err := oneToRead(cfg, o.flow)
+	cfg, flow, err := e.loadOne(file, o.flow)
 	if err != nil {
 		return err
 	}

@@ -38,11 +38,7 @@ source again; it is refused where a run would then write over what a group has c
 
 // moved says what is decided about each group, asks once, writes all, and waits until they are in force.
 func (e *env) moved(file string, names []string, undo bool, reason string, o decideOptions) error {
-	cfg, err := e.load(file)
-	if err != nil {
-		return err
-	}
-	flow, err := oneToRead(cfg, o.flow)
+	cfg, flow, err := e.loadOne(file, o.flow)
 	if err != nil {
 		return err
 	}

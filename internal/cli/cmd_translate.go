@@ -89,11 +89,7 @@ func (o *translateOptions) validate(cmd *cobra.Command, args []string) error {
 }
 
 func runTranslate(e *env, file, group string, o translateOptions) error {
-	cfg, err := e.load(file)
-	if err != nil {
-		return err
-	}
-	flow, err := oneToRead(cfg, o.flow)
+	cfg, flow, err := e.loadOne(file, o.flow)
 	if err != nil {
 		return err
 	}
@@ -133,11 +129,7 @@ func runTranslate(e *env, file, group string, o translateOptions) error {
 
 // runReturn is translate of a group, the other way round.
 func runReturn(e *env, file, group string, o translateOptions) error {
-	cfg, err := e.load(file)
-	if err != nil {
-		return err
-	}
-	flow, err := oneToRead(cfg, o.flow)
+	cfg, flow, err := e.loadOne(file, o.flow)
 	if err != nil {
 		return err
 	}
@@ -167,11 +159,7 @@ func runReturn(e *env, file, group string, o translateOptions) error {
 }
 
 func runLookup(e *env, file string, o translateOptions) error {
-	cfg, err := e.load(file)
-	if err != nil {
-		return err
-	}
-	flow, err := oneToRead(cfg, o.flow)
+	cfg, flow, err := e.loadOne(file, o.flow)
 	if err != nil {
 		return err
 	}

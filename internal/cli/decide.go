@@ -35,11 +35,7 @@ var errDisobeyed = errors.New("the decision stands, and these lanes obey when th
 
 // decide says what a decision means, asks, writes it, and waits until it is in force.
 func (e *env) decide(file string, r control.Request, o decideOptions) error {
-	cfg, err := e.load(file)
-	if err != nil {
-		return err
-	}
-	flow, err := oneToRead(cfg, o.flow)
+	cfg, flow, err := e.loadOne(file, o.flow)
 	if err != nil {
 		return err
 	}

@@ -119,6 +119,16 @@ func oneToRead(cfg *config.Config, name string) (config.Flow, error) {
 	return f, nil
 }
 
+// loadOne reads a file and picks the flow of it that a reading command is about.
+func (e *env) loadOne(file, name string) (*config.Config, config.Flow, error) {
+	cfg, err := e.load(file)
+	if err != nil {
+		return nil, config.Flow{}, err
+	}
+	flow, err := oneToRead(cfg, name)
+	return cfg, flow, err
+}
+
 // print writes data to standard output.
 func (e *env) print(s any, asJSON bool) error {
 	if asJSON {
