@@ -28,13 +28,14 @@ func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	aliases := []string{"A", "B"}
+	props := map[string]string{"auto.create.topics.enable": "true"} // Kafka's default; tests make their topics themselves
 	clusters := make([]*testcluster.Real, len(aliases))
 	g, starting := errgroup.WithContext(ctx)
 	starting, cancel := context.WithTimeout(starting, 5*time.Minute) // the first start fetches the jars
 	defer cancel()
 	for i, name := range aliases {
 		g.Go(func() (err error) {
-			clusters[i], err = testcluster.StartReal(starting, testcluster.RealOptions{Name: name, Brokers: 1, FullJIT: true})
+			clusters[i], err = testcluster.StartReal(starting, testcluster.RealOptions{Name: name, Brokers: 1, FullJIT: true, Props: props})
 			return err
 		})
 	}
